@@ -94,6 +94,15 @@ impl Order {
     pub fn match_warnings(&self, transaction: Vec<u8>) -> Result<Vec<Notice>> {
         Ok(objects::match_warnings(&self.0, &transaction)?.convert())
     }
+
+    /// Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets
+    /// that send in a form of their own: by a bundler, a relay or the owners of a Safe.
+    ///
+    /// `status` is the JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`):
+    /// `docs/spec/batch.md#bundled-calls`. Whoever returned it states what it says; read the source leg before the secret is released.
+    pub fn find_payment(&self, status: Vec<u8>) -> Result<String> {
+        Ok(objects::find_payment(&self.0, &status)?)
+    }
 }
 
 /// Payloads for any signer, and the signatures that have been attached so far.
@@ -224,15 +233,48 @@ mod tests {
         result.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
-    #[test]
-    fn a_lock_that_a_panic_has_poisoned_is_used_up() {
+    /// Returns the order of a case of the fixtures, and the case.
+    fn fixture(id: &str) -> (Order, serde_json::Value) {
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
         let registry = Registry::new(std::fs::read(format!("{fixtures}/registry.json")).unwrap()).unwrap();
-        let cases = std::fs::read_to_string(format!("{fixtures}/accept/evm.jsonl")).unwrap();
-        let case: serde_json::Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
-        let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string().into_bytes());
-        let order = Order::verify(request, response, &registry, None, None).unwrap();
-        let unsigned = order.prepare(wallet).unwrap();
+        let family = id.split('-').next().unwrap();
+        let cases = std::fs::read_to_string(format!("{fixtures}/accept/{family}.jsonl")).unwrap();
+        let case = cases.lines().find(|line| line.contains(&format!(r#""id":"{id}""#))).unwrap();
+        let case: serde_json::Value = serde_json::from_str(case).unwrap();
+        let [request, response] = ["request", "response"].map(|member| case[member].to_string().into_bytes());
+        let record = case["order"].is_object().then(|| case["order"].to_string().into_bytes());
+        (Order::verify(request, response, &registry, None, record).unwrap(), case)
+    }
+
+    #[test]
+    fn the_payment_of_bundled_calls_is_found_in_their_status() {
+        use serde_json::json;
+
+        let (order, case) = fixture("evm-record-evm-v3");
+        let swap = &case["order"]["source_swap"];
+        let call = order.wallet_calls().unwrap().pop().unwrap();
+        let call: serde_json::Value = serde_json::from_str(&call).unwrap();
+        // The swap id of the record was computed by another tool; the log is that of version 3 of the contract.
+        let initiated = "0x01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
+        let [id, hash] = ["swap_id", "secret_hash"].map(|member| format!("0x{}", swap[member].as_str().unwrap()));
+        let amount: u64 = swap["amount"].as_str().unwrap().parse().unwrap();
+        let log = json!({"address": call["to"], "topics": [initiated, id, hash, format!("{amount:#066x}")], "data": "0x"});
+        let transaction = format!("0x{}", "77".repeat(32));
+        let receipt = json!({"transactionHash": transaction, "status": "0x1", "logs": [log]});
+        let find = |status: &serde_json::Value| order.find_payment(status.to_string().into_bytes());
+        for status in [receipt.clone(), json!({"status": "CONFIRMED", "receipts": [receipt]})] {
+            assert_eq!(find(&status).unwrap(), transaction);
+        }
+        assert!(error(find(&json!({"status": 100}))).starts_with("transaction_mismatch"));
+        assert!(error(find(&json!({"status": 200}))).contains("no receipts"));
+        let (other, _) = fixture("solana-native-v0");
+        assert!(error(other.find_payment(receipt.to_string().into_bytes())).starts_with("unsupported_family"));
+    }
+
+    #[test]
+    fn a_lock_that_a_panic_has_poisoned_is_used_up() {
+        let (order, case) = fixture("evm-token-approval-exact");
+        let unsigned = order.prepare(case["wallet"].to_string().into_bytes()).unwrap();
         assert_eq!(error(unsigned.missing()), "");
 
         let panicked = std::thread::scope(|scope| scope.spawn(|| unsigned.with::<()>(|_| panic!("a bug"))).join());

@@ -77,10 +77,90 @@ export async function checkSent(order: Order, provider: Eip1193Provider, hash: s
   return order.matches({ ...found, hash });
 }
 
+/** The id of a batch, alone or as the wallet's answer of version 2.0.0 has it. */
+export type CallsId = string | { readonly id: string };
+
+/** What a wallet does with several calls: one transaction for all, that after a change of the account, or neither. `unknown`: it does not say. */
+export type Atomicity = "supported" | "ready" | "unsupported" | "unknown";
+
+/** Thrown when the wallet may have sent the calls of an order, or not. Sending them again can pay twice: look into the wallet first. */
+export class FateUnknown extends Error {
+  override readonly name = "FateUnknown";
+}
+
+/** Codes of wallets that take no batch, or not this one, and have sent nothing: EIP-1193, EIP-1474, EIP-5792. */
+const NO_BATCH = [-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760];
+/** The owner has declined, or has not connected the account: nothing was sent, and nothing else is tried. */
+const DECLINED = [4001, 4100];
+
 /**
- * Has the wallet send all calls of an order as one atomic batch: `wallet_sendCalls` (EIP-5792, version 2.0.0).
+ * Asks the wallet whether it sends several calls in one transaction on the order's chain: `wallet_getCapabilities` (EIP-5792). Nothing is
+ * sent, and a wallet that fails to answer is `unknown`.
+ */
+export async function atomicity(order: Order, provider: Eip1193Provider): Promise<Atomicity> {
+  const [first] = order.walletCalls("evm");
+  if (!first) return "unknown";
+  const { from, chainId } = first;
+  try {
+    return atomicityOf(await ask(provider, "wallet_getCapabilities", [from, [chainId]]), chainId);
+  } catch (error) {
+    if (codeOf(error) !== -32602) return "unknown";
+  }
+  // The first version of the method took the account alone.
+  return ask(provider, "wallet_getCapabilities", [from]).then((answer) => atomicityOf(answer, chainId), () => "unknown");
+}
+
+function atomicityOf(answer: unknown, chainId: string): Atomicity {
+  const chains = Object.entries(membersOf(answer));
+  // Chain 0 stands for all chains; what is said of the chain itself counts more.
+  for (const chain of [BigInt(chainId), 0n]) {
+    const found = chains.find(([name]) => /^(0x[\da-f]+|\d+)$/i.test(name) && BigInt(name) === chain);
+    const { atomic, atomicBatch } = membersOf(found?.[1]);
+    const { status, supported } = membersOf(atomic ?? atomicBatch);
+    if (status === "supported" || status === "ready" || status === "unsupported") return status;
+    if (typeof supported === "boolean") return supported ? "supported" : "unsupported";
+  }
+  // Wallets leave out the chains and capabilities that they do not have.
+  return "unsupported";
+}
+
+/** How a wallet has sent an order: as a batch with an id, or as transactions with hashes. */
+export type SentOrder =
+  | { readonly kind: "batch"; readonly id: string }
+  | { readonly kind: "transactions"; readonly hashes: readonly HexString[] };
+
+/**
+ * Has the wallet send an order: as one atomic batch if the wallet says that it can ({@link atomicity}), and otherwise one call after another
+ * ({@link sendTransactions}). If the wallet refuses the batch with a code that says that it sent nothing, the calls are sent one by one.
  *
- * @returns The id of the batch, for `wallet_getCallsStatus`.
+ * Nothing is sent a second time: if the owner declines, or if the batch may have been sent, this fails. {@link paymentOfCalls} and
+ * {@link checkSent} prove what was sent.
+ *
+ * @throws FateUnknown if nobody knows whether the batch was sent.
+ */
+export async function sendOrder(
+  order: Order,
+  provider: Eip1193Provider,
+  waitForReceipt: WaitForReceipt,
+  options: SendOptions = {},
+): Promise<SentOrder> {
+  const can = await atomicity(order, provider);
+  if (can === "supported" || can === "ready") {
+    try {
+      return { kind: "batch", id: await sendCalls(order, provider) };
+    } catch (error) {
+      if (!NO_BATCH.includes(codeOf(error) as number)) throw error;
+    }
+  }
+  return { kind: "transactions", hashes: await sendTransactions(order, provider, waitForReceipt, options) };
+}
+
+/**
+ * Has the wallet send all calls of an order as one atomic batch: `wallet_sendCalls` (EIP-5792, version 2.0.0). {@link sendOrder} asks first
+ * whether the wallet can do this.
+ *
+ * @returns The id of the batch, for {@link paymentOfCalls}.
+ * @throws FateUnknown if nobody knows whether the batch was sent; what the wallet threw where its code says that it was not.
  */
 export async function sendCalls(order: Order, provider: Eip1193Provider): Promise<string> {
   order.checkDeadline(Math.floor(Date.now() / 1000));
@@ -95,13 +175,109 @@ export async function sendCalls(order: Order, provider: Eip1193Provider): Promis
     atomicRequired: true,
     calls: calls.map(({ to, data, value }) => ({ to, data, value })),
   };
-  const answer = await ask(provider, "wallet_sendCalls", [batch]);
-  // Version 1.0 of the method returned the id alone.
-  return asHex(typeof answer === "object" && answer !== null && Object.hasOwn(answer, "id") ? (answer as { id: unknown }).id : answer);
+  const lost = (why: string, cause: unknown) =>
+    new FateUnknown(`${why}, so the calls may have been sent; look into the wallet before anything is sent again`, { cause });
+  let answer: unknown;
+  try {
+    answer = await ask(provider, "wallet_sendCalls", [batch]);
+  } catch (error) {
+    const code = codeOf(error);
+    throw code !== undefined && [...NO_BATCH, ...DECLINED].includes(code) ? error : lost("the wallet failed", error);
+  }
+  try {
+    return idOf(answer);
+  } catch (error) {
+    throw lost("the wallet did not say the id of the batch", error);
+  }
+}
+
+/** How long {@link paymentOfCalls} waits. */
+export interface WaitOptions {
+  /** Milliseconds between two questions: 2000 by default. */
+  readonly every?: number;
+  /** Ends the waiting, such as `AbortSignal.timeout(120_000)`. The calls are not taken back by that. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Waits until the wallet calls a batch confirmed (`wallet_getCallsStatus`), and finds the payment in its receipts. The wallet states all
+ * this; whether the payment is final, the chain says.
+ *
+ * @param id - What {@link sendCalls} returned, or the wallet's answer.
+ * @returns The hash of the transaction that paid.
+ * @throws CountersignError `transaction_mismatch` if the calls failed, paid other terms, or if the wallet gives no receipts.
+ */
+export async function paymentOfCalls(order: Order, provider: Eip1193Provider, id: CallsId, options: WaitOptions = {}): Promise<HexString> {
+  const { every = 2000, signal } = options;
+  const asked = idOf(id);
+  for (;;) {
+    signal?.throwIfAborted();
+    const status = await ask(provider, "wallet_getCallsStatus", [asked]);
+    if (status === null || status === undefined) throw new TypeError(`the wallet does not know the batch ${asked}`);
+    try {
+      return order.findPayment(status as object);
+    } catch (error) {
+      const { code, at, actual } = error as SomeError;
+      const isPending = code === "transaction_mismatch" && at === "/calls/status" && /^1\d\d$/.test(String(actual));
+      if (!isPending) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, every));
+  }
+}
+
+/**
+ * Finds the payment in the receipt of a transaction (`eth_getTransactionReceipt`). For transactions that are not the owner's own, which
+ * {@link checkSent} refuses: of a relay, a bundler or the owners of a Safe.
+ *
+ * @param provider - Reads the chain.
+ * @returns The hash.
+ */
+export async function paymentOfReceipt(order: Order, provider: Eip1193Provider, hash: string): Promise<HexString> {
+  const receipt = await ask(provider, "eth_getTransactionReceipt", [hash]);
+  if (typeof receipt !== "object" || receipt === null) throw new TypeError(`the provider has no receipt of ${hash} yet`);
+  const found = order.findPayment(receipt);
+  if (found.toLowerCase() !== hash.toLowerCase()) throw new TypeError(`the provider returned the receipt of ${found} for ${hash}`);
+  return found;
 }
 
 function ask(provider: Eip1193Provider, method: string, params: readonly unknown[]): Promise<unknown> {
-  return provider.request({ method, params } as never);
+  // Clients of viem send a request that failed again, up to three times, and the wallet could pay with each. Providers ignore the option.
+  return (provider as unknown as RetryingProvider).request({ method, params }, { retryCount: 0 });
+}
+
+/** A provider that takes the option of viem's clients. */
+interface RetryingProvider {
+  request(request: object, options: { readonly retryCount: number }): Promise<unknown>;
+}
+
+/** The parts of an error that are looked at: a wallet's, viem's or this library's. */
+interface SomeError {
+  readonly code?: unknown;
+  readonly at?: unknown;
+  readonly actual?: unknown;
+  readonly cause?: unknown;
+}
+
+/** Returns the code of the first error along `cause` that has one. Clients of viem wrap the wallet's error. */
+function codeOf(error: unknown): number | undefined {
+  for (let [one, depth] = [error as SomeError | null | undefined, 0]; typeof one === "object" && one !== null && depth < 16; depth += 1) {
+    // -1 stands for an error without a code.
+    if (typeof one.code === "number" && one.code !== -1) return one.code;
+    one = one.cause as SomeError | null | undefined;
+  }
+  return undefined;
+}
+
+/** Returns the id of a batch. Version 1.0 of the method returned the id alone. */
+function idOf(answer: unknown): string {
+  const id = typeof answer === "string" ? answer : membersOf(answer)["id"];
+  if (typeof id !== "string" || id === "") throw new TypeError("the wallet gave no id of the batch");
+  return id;
+}
+
+/** Returns a copy of an object's own members; none for what is no object. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return Object.assign(Object.create(null) as Record<string, unknown>, typeof value === "object" ? value : undefined);
 }
 
 function asHex(answer: unknown): HexString {

@@ -27,6 +27,7 @@ export interface SuiSigner {
  * transaction, for example its gas, the signature is refused as `signature_mismatch`. The request of a sponsor stays open.
  *
  * @param chain - The wallet's name of the network. Local signers do not need it.
+ * @throws TypeError if the installed version of @mysten/sui cannot read the transaction for a wallet.
  */
 export async function signWithSuiWallet<Account extends { readonly address: string }>(
   unsigned: UnsignedOrder,
@@ -42,8 +43,18 @@ export async function signWithSuiWallet<Account extends { readonly address: stri
     }
     const account = wallet.accounts.find(({ address }) => address === signer);
     if (!account) continue;
-    const transaction = Transaction.from(native.value);
+    const transaction = read(native.value);
     const { signature } = await wallet.features["sui:signTransaction"].signTransaction({ transaction, account, chain });
     unsigned.attach(name, signature);
+  }
+}
+
+/** Reads a transaction by the caller's version of the library. */
+function read(base64: string): Transaction {
+  try {
+    return Transaction.from(base64);
+  } catch (cause) {
+    const remedy = "update @mysten/sui, of which 2.33 reads address balances and 1.45 does not, or pass a local signer";
+    throw new TypeError(`this version of @mysten/sui cannot read the transaction; ${remedy}`, { cause });
   }
 }

@@ -7,7 +7,7 @@ import { call } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Coverage, EvmCall, ExternalTransaction, Family, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
+import type { Coverage, EvmCall, ExternalTransaction, Family, HexString, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
 
 /** The documents of one order, as text or bytes, exactly as sent and received. */
 export interface Documents {
@@ -123,6 +123,21 @@ export class Order extends Made {
    */
   matchWarnings(transaction: ExternalTransaction): readonly Notice[] {
     return read(call(() => this.#handle.matchWarnings(transactionBytes(transaction))));
+  }
+
+  /**
+   * Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets that
+   * send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status states what it says: whether
+   * the payment is final, a reader of the source leg decides.
+   *
+   * @param status - What `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned, as an object or its text:
+   *   `docs/spec/batch.md#bundled-calls`.
+   * @throws {@link CountersignError} `transaction_mismatch` if the calls are not confirmed or do not show the payment;
+   *   `unsupported_family` for a source that is not an EVM chain.
+   */
+  findPayment(status: JsonText | object): HexString {
+    const bytes = foreignBytes(status, "status");
+    return call(() => this.#handle.findPayment(bytes)) as HexString;
   }
 
   /**

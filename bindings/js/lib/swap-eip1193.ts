@@ -6,6 +6,11 @@ import { typedDataSignature } from "./typed-data.js";
 /** The members of a transaction that the wallet does not choose by itself. */
 const FIXED = ["from", "to", "data", "value", "chainId"];
 
+/** A provider that takes the option of viem's clients. */
+interface Retrying {
+  request(request: object, options: { readonly retryCount: number }): Promise<unknown>;
+}
+
 /** Thrown by a {@link Signer} that has neither signed nor sent anything, so that it can be asked again. */
 export class NothingSent extends Error {
   override readonly name = "NothingSent";
@@ -16,7 +21,9 @@ export class NothingSent extends Error {
  * payments, redemptions and refunds. A prompt of the wallet cannot be taken back: one that is confirmed hours later is sent then.
  */
 export function eip1193Signer(provider: ChainProvider): Signer {
-  const ask = (method: string, params: readonly unknown[]) => provider.request({ method, params } as never);
+  // Clients of viem send a request that failed again, and the wallet could pay with each. Providers ignore the option.
+  const once = { retryCount: 0 };
+  const ask = (method: string, params: readonly unknown[]) => (provider as unknown as Retrying).request({ method, params }, once);
   /** Prompts that are still open, by order and purpose: the machine asks again, and the wallet must not send twice. */
   const prompts = new Map<string, Promise<unknown>>();
 

@@ -129,6 +129,12 @@ impl Order {
         objects::match_warnings(&self.0, transaction).map(|warnings| json(&warnings)).map_err(thrown)
     }
 
+    /// Finds the payment among calls that an external wallet bundled, and returns the hash of its transaction.
+    #[wasm_bindgen(js_name = findPayment)]
+    pub fn find_payment(&self, status: &[u8]) -> Text {
+        objects::find_payment(&self.0, status).map_err(thrown)
+    }
+
     /// Prepares the order with a wallet context.
     pub fn prepare(&self, wallet: Vec<u8>) -> Result<UnsignedOrder, String> {
         // The wallet context can have a secret key.

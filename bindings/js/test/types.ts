@@ -11,7 +11,7 @@ import type { Account, RpcProvider } from "starknet";
 import type { Chain, EIP1193Provider, LocalAccount, PrivateKeyAccount, PublicClient, Account as ViemAccount, Transport, WalletClient } from "viem";
 import { type ChainAnswer, type CountersignError, Order, Policy, Quorum, Registry, type SwapRecord, type UnsignedOrder } from "countersign";
 import { type Connection, eip1193, readAll, solanaConnection, starknetProvider } from "countersign/connections";
-import { checkSent, sendCalls, sendTransactions, signTypedData } from "countersign/eip1193";
+import { checkSent, paymentOfCalls, paymentOfReceipt, sendCalls, sendOrder, sendTransactions, signTypedData } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 import { signWithStarknetAccount } from "countersign/starknet-account";
 import { signWithSuiWallet } from "countersign/sui-wallet";
@@ -39,7 +39,12 @@ export async function adapters(
   await signTypedData(unsigned, provider);
   const hashes = await sendTransactions(order, provider, (hash) => node.waitForTransactionReceipt({ hash }));
   for (const hash of hashes) await checkSent(order, node, hash);
-  await sendCalls(order, client);
+  const sent = await sendOrder(order, provider, (hash) => node.waitForTransactionReceipt({ hash }));
+  if (sent.kind === "batch") await paymentOfCalls(order, provider, sent.id, { signal: AbortSignal.timeout(60_000) });
+  else await paymentOfReceipt(order, node, sent.hashes[0] ?? "0x");
+  await paymentOfCalls(order, client, await sendCalls(order, client));
+  order.findPayment(await client.getCallsStatus({ id: "0x1d" }));
+  order.findPayment(await node.getTransactionReceipt({ hash: "0x1d" }));
   for (const { to, data, value } of order.walletCalls("evm")) await client.sendTransaction({ to, data, value: BigInt(value) });
   for (const transaction of unsigned.finish().transactions) {
     if (transaction.family === "evm") await node.sendRawTransaction({ serializedTransaction: transaction.payload });

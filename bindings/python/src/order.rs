@@ -130,6 +130,24 @@ impl Order {
         objects::match_warnings(&self.0, transaction.as_bytes()).map(Convert::convert).map_err(raise)
     }
 
+    /// Finds the payment of an EVM order among calls that a wallet bundled.
+    ///
+    /// Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status
+    /// states what it says: whether the payment is final, a reader of the source leg decides.
+    ///
+    /// Args:
+    ///     status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).
+    ///
+    /// Returns:
+    ///     The hash of the transaction that paid.
+    ///
+    /// Raises:
+    ///     Refusal: With the code `transaction_mismatch` if the calls are not confirmed or do not show the payment, or with
+    ///         `unsupported_family` for a source that is not an EVM chain.
+    fn find_payment(&self, status: Text) -> PyResult<String> {
+        objects::find_payment(&self.0, status.as_bytes()).map_err(raise)
+    }
+
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
     ///
     /// Args:

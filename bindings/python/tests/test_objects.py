@@ -209,6 +209,35 @@ def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign_swa
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction")
 
 
+def test_the_payment_of_bundled_calls_is_found_in_their_status(registry: countersign_swap.Registry) -> None:
+    case = case_of("evm-record-evm-v3")
+    order = verify(case, registry)
+    record = json.loads(case.documents["order"])
+    # The swap id of the record was computed by another tool; the log is that of version 3 of the contract.
+    topics = [
+        "0x01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65",
+        f"0x{record['source_swap']['swap_id']}",
+        f"0x{record['source_swap']['secret_hash']}",
+        f"0x{order.terms().pay.number:064x}",
+    ]
+    contract = json.loads(order.wallet_calls()[-1])["to"]
+    receipt = {"transactionHash": f"0x{'77' * 32}", "status": "0x1", "logs": [{"address": contract, "topics": topics, "data": "0x"}]}
+    for status in (receipt, {"status": 200, "receipts": [receipt]}, {"status": "CONFIRMED", "receipts": [receipt]}):
+        assert order.find_payment(json.dumps(status)) == receipt["transactionHash"]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"status": 100}, "/calls/status"),
+        ({"status": 200}, "/calls/receipts"),
+        ({**receipt, "logs": []}, "/calls/receipts"),
+    ]
+    for unpaid, at in wrong:
+        with pytest.raises(countersign_swap.Refusal) as refused:
+            order.find_payment(json.dumps(unpaid))
+        assert (refused.value.code, refused.value.at) == ("transaction_mismatch", at)
+    with pytest.raises(countersign_swap.Refusal) as refused:
+        verify(case_of("solana-native-v0"), registry).find_payment(json.dumps(receipt))
+    assert refused.value.code == "unsupported_family"
+
+
 def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Registry) -> None:
     case = case_of(EXACT)
     order = verify(case, registry)

@@ -133,6 +133,7 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
                 }
             }
             refused("transaction_mismatch", "no transaction") { order.matches("0x00".toByteArray()) }
+            refused("transaction_mismatch", "no receipts") { order.findPayment("{\"status\": 200}".toByteArray()) }
         }
     },
     "an order is prepared as often as fees change" to {

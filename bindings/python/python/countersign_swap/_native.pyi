@@ -212,6 +212,22 @@ class Order:
         Raises:
             Refusal: As `matches`.
         """
+    def find_payment(self, status: _Text) -> str:
+        """Finds the payment of an EVM order among calls that a wallet bundled.
+
+        Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status
+        states what it says: whether the payment is final, a reader of the source leg decides.
+
+        Args:
+            status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).
+
+        Returns:
+            The hash of the transaction that paid.
+
+        Raises:
+            Refusal: With the code `transaction_mismatch` if the calls are not confirmed or do not show the payment, or with
+                `unsupported_family` for a source that is not an EVM chain.
+        """
     def prepare(self, wallet: _Text | _Wallet) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
 
