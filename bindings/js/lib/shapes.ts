@@ -790,8 +790,22 @@ export interface SolanaRecovery extends SolanaWallet {
   readonly sender?: string | undefined;
   /** The account that paid the rent of the swap of an SPL token, and gets it back. */
   readonly rentSponsor?: string | undefined;
+  /** The limits of a message of version 1; without them the message is a legacy one, which every wallet can sign. */
+  readonly config?: TransactionConfig | undefined;
   /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
   readonly acceptLowFee?: boolean | undefined;
+}
+
+/** The limits that a Solana message of version 1 contains. */
+export interface TransactionConfig {
+  /** The most compute units that the transaction may use. */
+  readonly computeUnitLimit: NumberLike;
+  /** The most bytes of accounts that it may load, at most 64 MiB. */
+  readonly loadedAccountsDataSizeLimit: NumberLike;
+  /** The whole priority fee in lamports; none if it is missing. */
+  readonly priorityFee?: NumberLike | undefined;
+  /** The bytes of the heap, a multiple of 1024 between 32768 and 262144; 32768 if it is missing. */
+  readonly heapSize?: NumberLike | undefined;
 }
 
 /** The wallet context of Sui. */
@@ -965,7 +979,7 @@ export const BIGINT_MEMBERS: ReadonlySet<string> = new Set(["amount", "number"])
 export const BYTE_MEMBERS: ReadonlySet<string> = new Set(["digest", "payload"]);
 
 /** Members of wallet contexts that are JSON integers, by their names in JSON. @internal */
-export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "expiration", "last_valid_block_height", "nonce", "timestamp", "vout"]);
+export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "compute_unit_limit", "expiration", "heap_size", "last_valid_block_height", "loaded_accounts_data_size_limit", "nonce", "priority_fee", "timestamp", "vout"]);
 
 /** Members of wallet contexts whose numbers are decimal text, by their names in JSON. @internal */
 export const DECIMAL_MEMBERS: ReadonlySet<string> = new Set(["fee_rate", "gas_budget", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas"]);

@@ -13,7 +13,7 @@ import { Account, RpcProvider, shortString } from "starknet";
 import { createWalletClient, custom, keccak256, parseTransaction } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { base58 } from "@scure/base";
-import { Order, Registry } from "countersign";
+import { Order, Recovery, Registry } from "countersign";
 import { FateUnknown, atomicity, checkSent, paymentOfCalls, paymentOfReceipt, sendCalls, sendOrder, sendTransactions, signTypedData } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
 import { signWithSuiWallet } from "countersign/sui-wallet";
@@ -514,6 +514,25 @@ test("Solana: a wallet gets only the versions of messages that it says it signs"
   const { docs, registry, wallet, key } = cases[0];
   const noFeature = { ...solanaWallet(solanaKeypair(key)), features: {} };
   await assert.rejects(signWithSolanaWallet(Order.verify(docs, new Registry(registry)).prepare(wallet), noFeature), /no feature solana:signTransaction/);
+});
+
+test("Solana: a recovery may have a message of version 1, for wallets that sign it", async () => {
+  const { input, registry } = fixture("solana-record-testnet");
+  const refund = Recovery.refund(documents(input).record, "source", new Registry(registry));
+  const keypair = Keypair.fromSeed(new Uint8Array(32).fill(9));
+  const context = { recentBlockhash: base58.encode(new Uint8Array(32).fill(5)), sender: keypair.publicKey.toBase58() };
+  const config = { computeUnitLimit: 100_000, loadedAccountsDataSizeLimit: 65_536n, priorityFee: 5n, heapSize: 32_768 };
+  const wallet = solanaWallet(keypair);
+  for (const [chosen, first] of [[undefined, 1], [config, 129]]) {
+    const unsigned = refund.prepare({ ...context, config: chosen });
+    assert.equal(unsigned.missingRequests[0].payload[0], first);
+    await signWithSolanaWallet(unsigned, wallet);
+    assert.deepEqual(unsigned.missing, []);
+  }
+  wallet.features["solana:signTransaction"].supportedTransactionVersions = ["legacy", 0];
+  await assert.rejects(signWithSolanaWallet(refund.prepare({ ...context, config }), wallet), /a message of version 1, .* only: legacy, 0/);
+  assert.throws(() => refund.prepare({ ...context, config: { ...config, computeUnitLimit: 0 } }), { code: "gas_limit_too_low", at: "/wallet/config/compute_unit_limit" });
+  assert.throws(() => refund.prepare({ ...context, config: { ...config, units: 1 } }), { code: "unexpected_field", at: "/wallet/config/units" });
 });
 
 test("starknet.js: an account signs", async () => {

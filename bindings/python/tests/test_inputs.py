@@ -79,6 +79,18 @@ def test_a_recovery_context_is_a_dict(registry: countersign_swap.Registry) -> No
     assert refused.value.at == "/wallet/gas_limits"
 
 
+def test_a_recovery_on_solana_may_have_a_message_of_version_1(registry: countersign_swap.Registry) -> None:
+    case = all_accepted()["solana-record-testnet"]
+    recovery = countersign_swap.Recovery.refund(case.documents["order"], "source", registry)
+    wallet: countersign_swap.SolanaRecovery = {"recent_blockhash": "1" * 32}
+    config: countersign_swap.SolanaConfig = {"compute_unit_limit": 100_000, "loaded_accounts_data_size_limit": 65_536}
+    assert recovery.prepare(wallet).requests()[0].payload[0] < 128
+    assert recovery.prepare({**wallet, "config": config}).requests()[0].payload[0] == 129
+    with pytest.raises(countersign_swap.Refusal) as refused:
+        recovery.prepare({**wallet, "config": {**config, "compute_unit_limit": 0}})
+    assert (refused.value.code, refused.value.at) == ("gas_limit_too_low", "/wallet/config/compute_unit_limit")
+
+
 def test_a_wallet_context_holds_what_json_can_say(registry: countersign_swap.Registry) -> None:
     order = verify(all_accepted()[EXACT], registry)
     wallet: countersign_swap.EvmWallet = {"nonce": 1, "max_fee_per_gas": 10**9, "max_priority_fee_per_gas": 10**8}

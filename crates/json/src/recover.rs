@@ -8,7 +8,7 @@
 //! | EVM | `nonce`, `max_fee_per_gas` and `max_priority_fee_per_gas` or `gas_price`, `chain_id`, `gas_limit`; `reset_approval` has no effect |
 //! | Tron | `ref_block_bytes`, `ref_block_hash`, `expiration`, `timestamp`, `chain_id`, `fee_limit` in sun; `reset_approval` has no effect |
 //! | Starknet | `nonce`, `resource_bounds`, `chain_id`, `tip`, `public_key`, `cairo_version`, `paymaster_data`, and the other members of the wallet context |
-//! | Solana | `recent_blockhash` or `nonce_account` and `nonce`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back |
+//! | Solana | `recent_blockhash` or `nonce_account` and `nonce`, `last_valid_block_height`, `block_height`, `rent_sponsor`: who paid the rent of an SPL swap and gets it back; `config`: the limits of a message of version 1 |
 //! | Sui | `gas_price`, `gas_budget`, `gas_payment`, `sponsor`, `expiration_epoch`, `valid_during`, `function_names`: `current` or `older` |
 //! | Bitcoin | `funding`: outputs of the HTLC as `<txid>:<index>:<base units>`; `to`; `fee_rate` in sat/vB; optionally `utxos` and `change_address` of coins that pay the fee, and `origins` |
 //!
@@ -99,7 +99,7 @@ fn solana(
     recovery: &countersign::solana::recover::Recovery,
     _: Cursor<'_, '_>,
     members: &Members<'_, '_>,
-    _: &Policy,
+    policy: &Policy,
 ) -> Result<UnsignedOrder<countersign::solana::Solana>, Refusal> {
     use countersign::solana::address;
 
@@ -107,10 +107,13 @@ fn solana(
     only(members, inputs::SolanaWallet::MEMBERS, inputs::SolanaRecovery::MEMBERS)?;
     let path = crate::family::solana::read_self_funded(members)?;
     let sender = read_sender(members, recovery.to(), read)?;
-    let recovery = match members.get("rent_sponsor") {
-        Some(cursor) => recovery.clone().with_sponsor(read(cursor)?),
-        None => recovery.clone(),
-    };
+    let mut recovery = recovery.clone().with_policy(policy);
+    if let Some(cursor) = members.get("rent_sponsor") {
+        recovery = recovery.with_sponsor(read(cursor)?);
+    }
+    if let Some(config) = members.get("config") {
+        recovery = recovery.with_config(crate::family::solana::read_config(&config)?);
+    }
     recovery.prepare(path.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 

@@ -131,3 +131,61 @@ fn a_deposit_at_a_low_rate_is_accepted_and_said() {
         assert_eq!(countersign_testkit::lines::warning_codes(&output).contains(&"fee_too_low"), is_low, "{rate}");
     }
 }
+
+/// The wallet's choice of a message of version 1 goes through JSON, within the policy.
+#[test]
+#[cfg(feature = "solana")]
+fn a_recovery_on_solana_may_have_a_message_of_version_1() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use countersign::Policy;
+    use countersign_core::json::{self, Cursor};
+
+    let (recovery, wallet) = recoveries().into_iter().find(|(recovery, _)| recovery.family() == countersign::Family::Solana).unwrap();
+    let prepared = |config: Value, policy: &str| {
+        let mut wallet = wallet.clone();
+        wallet["config"] = config;
+        let text = wallet.to_string();
+        let value = json::parse(text.as_bytes()).unwrap();
+        let policy = Policy::from_json(policy.as_bytes()).unwrap();
+        countersign_json::prepare_recovery(&recovery, Cursor::root(&value, "/wallet"), &policy).map(|unsigned| {
+            let artefacts: Value = serde_json::from_str(&countersign_json::objects::artefacts(&unsigned)).unwrap();
+            STANDARD.decode(artefacts["refund"]["message"].as_str().unwrap()).unwrap()
+        })
+    };
+    let legacy = prepared(Value::Null, "{}").unwrap();
+    assert!(legacy[0] < 0x80);
+    let full = json!({ "compute_unit_limit": 1_000, "loaded_accounts_data_size_limit": 65_536, "priority_fee": 7, "heap_size": 32_768 });
+    let message = prepared(full.clone(), "{}").unwrap();
+    // SIMD-0385: version byte, header, mask, blockhash, two counts, addresses, then the values that the mask names.
+    assert_eq!(message[0], 0x81);
+    assert_eq!(message[4..8], 0b1_1111_u32.to_le_bytes());
+    let values = 42 + 32 * usize::from(message[41]);
+    let expected = [&7_u64.to_le_bytes()[..], &1_000_u32.to_le_bytes(), &65_536_u32.to_le_bytes(), &32_768_u32.to_le_bytes()].concat();
+    assert_eq!(message[values..values + expected.len()], expected);
+
+    let changed = |name: &str, value: Value| {
+        let mut config = full.clone();
+        config[name] = value;
+        config
+    };
+    for (config, policy, code, at) in [
+        (json!({}), "{}", "missing_field", "/compute_unit_limit"),
+        (json!({ "compute_unit_limit": 1 }), "{}", "missing_field", "/loaded_accounts_data_size_limit"),
+        (json!("v1"), "{}", "wrong_type", ""),
+        (changed("computeUnitLimit", json!(1)), "{}", "unexpected_field", "/computeUnitLimit"),
+        (changed("compute_unit_limit", json!("1000")), "{}", "wrong_type", "/compute_unit_limit"),
+        (changed("compute_unit_limit", json!(0)), "{}", "gas_limit_too_low", "/compute_unit_limit"),
+        (changed("compute_unit_limit", json!(1_400_001)), "{}", "gas_limit_too_high", "/compute_unit_limit"),
+        (changed("compute_unit_limit", json!(4_294_967_296_u64)), "{}", "number_too_large", "/compute_unit_limit"),
+        (changed("loaded_accounts_data_size_limit", json!(67_108_865)), "{}", "gas_limit_too_high", "/loaded_accounts_data_size_limit"),
+        (changed("priority_fee", json!(10_001)), "{}", "gas_limit_too_high", "/priority_fee"),
+        (changed("heap_size", json!(32_769)), "{}", "transaction_malformed", "/heap_size"),
+        (full.clone(), r#"{"solana_compute_unit_limit": 999}"#, "gas_limit_too_high", "/compute_unit_limit"),
+        (full.clone(), r#"{"solana_compute_unit_price": 6000}"#, "gas_limit_too_high", "/priority_fee"),
+    ] {
+        let refusal = prepared(config.clone(), policy).unwrap_err();
+        assert_eq!((refusal.code().name(), refusal.location()), (code, &*format!("/wallet/config{at}")), "{config}");
+    }
+    assert!(prepared(full, r#"{"solana_compute_unit_price": 7000}"#).is_ok());
+}

@@ -63,6 +63,7 @@ __all__ = [
     "Terms",
     "TimelockUnit",
     "Transaction",
+    "TransactionConfig",
     "TronRecovery",
     "TronWallet",
     "TxOrdering",
@@ -1139,8 +1140,26 @@ class SolanaRecovery(SolanaWallet):
     rent_sponsor: NotRequired[str | None]
     """The account that paid the rent of the swap of an SPL token, and gets it back."""
 
+    config: NotRequired[TransactionConfig | None]
+    """The limits of a message of version 1; without them the message is a legacy one, which every wallet can sign."""
+
     accept_low_fee: NotRequired[bool | None]
     """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
+
+class TransactionConfig(TypedDict):
+    """The limits that a Solana message of version 1 contains."""
+
+    compute_unit_limit: NumberLike
+    """The most compute units that the transaction may use."""
+
+    loaded_accounts_data_size_limit: NumberLike
+    """The most bytes of accounts that it may load, at most 64 MiB."""
+
+    priority_fee: NotRequired[NumberLike | None]
+    """The whole priority fee in lamports; none if it is missing."""
+
+    heap_size: NotRequired[NumberLike | None]
+    """The bytes of the heap, a multiple of 1024 between 32768 and 262144; 32768 if it is missing."""
 
 class SuiWallet(TypedDict):
     """The wallet context of Sui."""

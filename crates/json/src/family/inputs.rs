@@ -154,8 +154,22 @@ macro_rules! for_each_input {
                 sender: Option<String>,
                 /// The account that paid the rent of the swap of an SPL token, and gets it back.
                 rent_sponsor: Option<String>,
+                /// The limits of a message of version 1; without them the message is a legacy one, which every wallet can sign.
+                config: Option<SolanaConfig>,
                 /// Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing.
                 accept_low_fee: Option<bool>,
+            }
+
+            /// The limits that a Solana message of version 1 contains.
+            SolanaConfig {
+                /// The most compute units that the transaction may use.
+                compute_unit_limit: Integer,
+                /// The most bytes of accounts that it may load, at most 64 MiB.
+                loaded_accounts_data_size_limit: Integer,
+                /// The whole priority fee in lamports; none if it is missing.
+                priority_fee: Option<Integer>,
+                /// The bytes of the heap, a multiple of 1024 between 32768 and 262144; 32768 if it is missing.
+                heap_size: Option<Integer>,
             }
 
             /// The wallet context of Sui.

@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::solana::solana_hash::Hash;
+use countersign::solana::solana_message::v1::TransactionConfig;
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{DurableNonce, FundingPath, Solana, TransactionPayload, TxContext, Unsigned, received};
 use countersign_core::chains::address::parse_solana;
@@ -11,7 +12,7 @@ use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::SolanaWallet;
+use super::inputs::{self, SolanaWallet};
 use super::{JsonFamily, plain};
 
 impl JsonFamily for Solana {
@@ -56,6 +57,19 @@ pub(crate) fn read_self_funded(members: &Members<'_, '_>) -> Result<TxContext, R
     path.last_valid_block_height = height("last_valid_block_height")?;
     path.block_height = height("block_height")?;
     Ok(path)
+}
+
+/// Reads the limits of a message of version 1.
+pub(crate) fn read_config(cursor: &Cursor<'_, '_>) -> Result<TransactionConfig, Refusal> {
+    let members = cursor.object()?;
+    members.only(inputs::SolanaConfig::MEMBERS)?;
+    let limit = |cursor: Cursor<'_, '_>| u32::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
+    let mut config = TransactionConfig::empty()
+        .with_compute_unit_limit(limit(members.need("compute_unit_limit")?)?)
+        .with_loaded_accounts_data_size_limit(limit(members.need("loaded_accounts_data_size_limit")?)?);
+    config.priority_fee = members.get("priority_fee").map(|fee| fee.integer()).transpose()?;
+    config.heap_size = members.get("heap_size").map(limit).transpose()?;
+    Ok(config)
 }
 
 /// The transaction that the owner sends.

@@ -16,7 +16,11 @@ pub(crate) fn recoveries() -> Vec<(Recovery, Value)> {
         ("starknet-record-evm-v2", json!({})),
         (
             "solana-record-token",
-            json!({ "recent_blockhash": "11111111111111111111111111111111", "rent_sponsor": "11111111111111111111111111111111" }),
+            json!({
+                "recent_blockhash": "11111111111111111111111111111111",
+                "rent_sponsor": "11111111111111111111111111111111",
+                "config": { "compute_unit_limit": 100_000, "loaded_accounts_data_size_limit": 65_536, "priority_fee": 5, "heap_size": 65_536 },
+            }),
         ),
         ("sui-record-evm", json!({ "function_names": "older" })),
         (
