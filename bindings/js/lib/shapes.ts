@@ -791,13 +791,13 @@ export interface SolanaRecovery extends SolanaWallet {
   /** The account that paid the rent of the swap of an SPL token, and gets it back. */
   readonly rentSponsor?: string | undefined;
   /** The limits of a message of version 1; without them the message is a legacy one, which every wallet can sign. */
-  readonly config?: TransactionConfig | undefined;
+  readonly config?: SolanaConfig | undefined;
   /** Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing. */
   readonly acceptLowFee?: boolean | undefined;
 }
 
 /** The limits that a Solana message of version 1 contains. */
-export interface TransactionConfig {
+export interface SolanaConfig {
   /** The most compute units that the transaction may use. */
   readonly computeUnitLimit: NumberLike;
   /** The most bytes of accounts that it may load, at most 64 MiB. */

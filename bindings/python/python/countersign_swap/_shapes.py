@@ -45,6 +45,7 @@ __all__ = [
     "Role",
     "Scheme",
     "Severity",
+    "SolanaConfig",
     "SolanaRecovery",
     "SolanaWallet",
     "StarknetRecovery",
@@ -63,7 +64,6 @@ __all__ = [
     "Terms",
     "TimelockUnit",
     "Transaction",
-    "TransactionConfig",
     "TronRecovery",
     "TronWallet",
     "TxOrdering",
@@ -1140,13 +1140,13 @@ class SolanaRecovery(SolanaWallet):
     rent_sponsor: NotRequired[str | None]
     """The account that paid the rent of the swap of an SPL token, and gets it back."""
 
-    config: NotRequired[TransactionConfig | None]
+    config: NotRequired[SolanaConfig | None]
     """The limits of a message of version 1; without them the message is a legacy one, which every wallet can sign."""
 
     accept_low_fee: NotRequired[bool | None]
     """Whether a redemption may have a fee so low that nodes may not mine it, although they see its secret; `false` if it is missing."""
 
-class TransactionConfig(TypedDict):
+class SolanaConfig(TypedDict):
     """The limits that a Solana message of version 1 contains."""
 
     compute_unit_limit: NumberLike
