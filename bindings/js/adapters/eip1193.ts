@@ -37,7 +37,8 @@ export interface SendOptions {
 /**
  * Has the wallet send the calls of an order one after another, each when the one before is in a block: `eth_sendTransaction`.
  *
- * The wallet may change fees, and a malicious one more than that: {@link checkSent} compares what it sent.
+ * The wallet may change fees, and a malicious one more than that: {@link checkSent} compares what it sent. If the wallet fails with anything
+ * but the owner's refusal, the call may have been sent: look into the wallet before the order is sent again.
  *
  * @returns The transaction hashes.
  * @throws CountersignError `order_expired` or `deadline_too_close` if there is no time left for the next call.
@@ -80,7 +81,10 @@ export async function checkSent(order: Order, provider: Eip1193Provider, hash: s
 /** The id of a batch, alone or as the wallet's answer of version 2.0.0 has it. */
 export type CallsId = string | { readonly id: string };
 
-/** What a wallet does with several calls: one transaction for all, that after a change of the account, or neither. `unknown`: it does not say. */
+/**
+ * What a wallet does with several calls: `supported` sends them in one transaction, `ready` does so once the owner has let it change the
+ * account, `unsupported` does not, and `unknown` does not say.
+ */
 export type Atomicity = "supported" | "ready" | "unsupported" | "unknown";
 
 /** Thrown when the wallet may have sent the calls of an order, or not. Sending them again can pay twice: look into the wallet first. */
@@ -90,8 +94,8 @@ export class FateUnknown extends Error {
 
 /** Codes of wallets that take no batch, or not this one, and have sent nothing: EIP-1193, EIP-1474, EIP-5792. */
 const NO_BATCH = [-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760];
-/** The owner has declined, or has not connected the account: nothing was sent, and nothing else is tried. */
-const DECLINED = [4001, 4100];
+/** The owner has declined (5000 in WalletConnect), or has not connected the account: nothing was sent, and nothing else is tried. */
+const DECLINED = [4001, 4100, 5000];
 
 /**
  * Asks the wallet whether it sends several calls in one transaction on the order's chain: `wallet_getCapabilities` (EIP-5792). Nothing is
@@ -104,7 +108,7 @@ export async function atomicity(order: Order, provider: Eip1193Provider): Promis
   try {
     return atomicityOf(await ask(provider, "wallet_getCapabilities", [from, [chainId]]), chainId);
   } catch (error) {
-    if (codeOf(error) !== -32602) return "unknown";
+    if (!isOneOf([-32602], error)) return "unknown";
   }
   // The first version of the method took the account alone.
   return ask(provider, "wallet_getCapabilities", [from]).then((answer) => atomicityOf(answer, chainId), () => "unknown");
@@ -149,7 +153,7 @@ export async function sendOrder(
     try {
       return { kind: "batch", id: await sendCalls(order, provider) };
     } catch (error) {
-      if (!NO_BATCH.includes(codeOf(error) as number)) throw error;
+      if (error instanceof FateUnknown || !isOneOf(NO_BATCH, error)) throw error;
     }
   }
   return { kind: "transactions", hashes: await sendTransactions(order, provider, waitForReceipt, options) };
@@ -181,8 +185,7 @@ export async function sendCalls(order: Order, provider: Eip1193Provider): Promis
   try {
     answer = await ask(provider, "wallet_sendCalls", [batch]);
   } catch (error) {
-    const code = codeOf(error);
-    throw code !== undefined && [...NO_BATCH, ...DECLINED].includes(code) ? error : lost("the wallet failed", error);
+    throw isOneOf([...NO_BATCH, ...DECLINED], error) ? error : lost("the wallet failed", error);
   }
   try {
     return idOf(answer);
@@ -250,22 +253,19 @@ interface RetryingProvider {
   request(request: object, options: { readonly retryCount: number }): Promise<unknown>;
 }
 
-/** The parts of an error that are looked at: a wallet's, viem's or this library's. */
+/** The parts of an error that are looked at: a wallet's or this library's. */
 interface SomeError {
   readonly code?: unknown;
   readonly at?: unknown;
   readonly actual?: unknown;
-  readonly cause?: unknown;
 }
 
-/** Returns the code of the first error along `cause` that has one. Clients of viem wrap the wallet's error. */
-function codeOf(error: unknown): number | undefined {
-  for (let [one, depth] = [error as SomeError | null | undefined, 0]; typeof one === "object" && one !== null && depth < 16; depth += 1) {
-    // -1 stands for an error without a code.
-    if (typeof one.code === "number" && one.code !== -1) return one.code;
-    one = one.cause as SomeError | null | undefined;
-  }
-  return undefined;
+/**
+ * Returns whether an error has one of these codes itself. The code of a `cause` is not asked: a wallet that has sent the calls may fail
+ * afterwards, because a node does not know a method.
+ */
+function isOneOf(codes: readonly number[], error: unknown): boolean {
+  return typeof error === "object" && error !== null && codes.includes((error as SomeError).code as number);
 }
 
 /** Returns the id of a batch. Version 1.0 of the method returned the id alone. */

@@ -359,24 +359,25 @@ test("EIP-5792: an order is sent as a batch where the wallet can, and never twic
     const singly = [can("unsupported"), { eth_sendTransaction: hash }];
     for (const code of [-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760]) {
       singly.push({ ...can("ready"), wallet_sendCalls: failure(code) });
-      // As a client of viem throws it.
-      singly.push({ ...can("supported"), wallet_sendCalls: Object.assign(new Error("wrapped"), { code: -1, cause: failure(code) }) });
     }
     for (const answers of singly) {
-      const wallet = scripted(answers);
-      assert.deepEqual(await sendOrder(order, wallet, wait), { kind: "transactions", hashes: calls.map(() => hash) });
-      assert.equal(wallet.named("eth_sendTransaction").length, calls.length);
+      for (const wrap of [(wallet) => wallet, (wallet) => createWalletClient({ transport: custom(wallet) })]) {
+        const wallet = scripted(answers);
+        assert.deepEqual(await sendOrder(order, wrap(wallet), wait), { kind: "transactions", hashes: calls.map(() => hash) });
+        assert.equal(wallet.named("eth_sendTransaction").length, calls.length);
+      }
     }
 
     // The owner declines: nothing else is asked for.
-    for (const code of [4001, 4100]) {
+    for (const code of [4001, 4100, 5000]) {
       const wallet = scripted({ ...can("supported"), wallet_sendCalls: failure(code) });
       await assert.rejects(sendOrder(order, wallet, wait), { code });
       assert.equal(wallet.named("eth_sendTransaction").length, 0);
     }
 
     // The batch may have been sent. 5720 says that there already is one.
-    const lost = [failure(-32603), failure(-32000), failure(-32602), failure(4900), failure(5720), new Error("timeout"), failure("5760"), null, {}, { id: 7 }, ""];
+    const wrapped = Object.assign(new Error("no receipt"), { code: -32603, cause: failure(-32601) });
+    const lost = [wrapped, Object.assign(new Error("no receipt"), { cause: failure(-32601) }), failure(-32603), failure(-32000), failure(-32602), failure(4900), failure(5720), new Error("timeout"), failure("5760"), null, {}, { id: 7 }, ""];
     for (const answer of lost) {
       const wallet = scripted({ ...can("supported"), wallet_sendCalls: answer });
       await assert.rejects(sendOrder(order, wallet, wait), FateUnknown);
