@@ -94,8 +94,8 @@ export class FateUnknown extends Error {
 
 /** Codes of wallets that take no batch, or not this one, and have sent nothing: EIP-1193, EIP-1474, EIP-5792. */
 const NO_BATCH = [-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760];
-/** The owner has declined (5000 in WalletConnect), or has not connected the account: nothing was sent, and nothing else is tried. */
-const DECLINED = [4001, 4100, 5000];
+/** The owner has declined, or has not connected the account: nothing was sent, and nothing else is tried. */
+const DECLINED = [4001, 4100];
 
 /**
  * Asks the wallet whether it sends several calls in one transaction on the order's chain: `wallet_getCapabilities` (EIP-5792). Nothing is

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { createWalletClient, custom } from "viem";
 import { HERE } from "../scripts/paths.mjs";
 
 const TABLE = JSON.parse(readFileSync(join(HERE, "..", "hostile.json"), "utf8"));
@@ -269,6 +270,14 @@ test("a browser wallet that fails says whether it may have sent", async () => {
   assert.deepEqual(await failing(undefined), { signer_failed: "no" });
   const elsewhere = { request: async ({ method }) => (method === "eth_chainId" ? "0x1" : assert.fail("asked")) };
   assert.deepEqual(await replyOf("sign", { signers: { base: eip1193Signer(elsewhere) } }), { not_signed: "the wallet is on another chain" });
+});
+
+test("a client of viem does not ask a wallet again that failed", async () => {
+  script.transaction = TRANSACTION;
+  const asked = [];
+  const wallet = walletWith(() => { throw Object.assign(new Error("no"), { code: -32603 }); }, asked);
+  await replyOf("sign", { signers: { base: eip1193Signer(createWalletClient({ transport: custom(wallet) })) } });
+  assert.equal(asked.filter(([method]) => method === "eth_sendTransaction").length, 1);
 });
 
 test("a prompt that is open is not opened again", async () => {
