@@ -2,8 +2,10 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
-use bitcoin::psbt::{Psbt, PsbtSighashType};
-use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction};
+use bitcoin::psbt::{self, Psbt, PsbtSighashType};
+use bitcoin::script::Instruction;
+use bitcoin::secp256k1::ecdsa;
+use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction, Witness};
 use countersign_core::json::Cursor;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
@@ -16,11 +18,15 @@ use crate::htlc::{self, Htlc, Output, Tree};
 use crate::received;
 use crate::transaction::{self, TxContext, Unsigned};
 
+/// The byte of the hash type that covers all inputs and outputs, of ECDSA and of taproot.
+const SIGHASH_ALL: u8 = 0x01;
+
 impl Deposit {
     /// Requires that a PSBT of another wallet pays the deposit, and returns [`Role::Initiate`].
     ///
     /// The wallet may choose coins, change and fee. Hash types other than SIGHASH_ALL and SIGHASH_DEFAULT are refused, both as the
-    /// declared type of an input and in signatures that are already attached. Finalized scripts and witnesses are not read.
+    /// declared type of an input and in signatures that are already attached, also in finalized scripts and witnesses. Nothing else of these is
+    /// read.
     ///
     /// # Errors
     ///
@@ -39,8 +45,44 @@ impl Deposit {
                 .with_expected("SIGHASH_ALL")
                 .with_actual(hash_type.to_string()));
         }
+        let open = psbt.inputs.iter().enumerate().find_map(|(index, input)| Some((index, open_hash_type(input)?)));
+        if let Some((index, hash_type)) = open {
+            return Err(Refusal::new(Code::TransactionMismatch, format!("/inputs/{index}/final_script"))
+                .with_reason("this hash type lets others change the transaction")
+                .with_expected("SIGHASH_ALL")
+                .with_actual(format!("{hash_type:#04x}")));
+        }
         family::Deposit::matches(self, &psbt.unsigned_tx, &mut Warnings::default())
     }
+}
+
+/// Returns the hash type of a signature in a finalized input that does not cover all inputs and outputs; `None` if no signature is recognized
+/// that has one.
+///
+/// Signatures are recognized by their form, because the outputs that the other wallet spends are not known: DER and one byte, or 65 bytes in
+/// a taproot witness, whose script path ends with a script and its control block.
+fn open_hash_type(input: &psbt::Input) -> Option<u8> {
+    let is_open = |hash_type: &u8| *hash_type != SIGHASH_ALL;
+    let of_ecdsa = |bytes: &[u8]| {
+        let (hash_type, der) = bytes.split_last()?;
+        ecdsa::Signature::from_der(der).ok().map(|_| *hash_type).filter(is_open)
+    };
+    let of_schnorr = |bytes: &[u8]| bytes.last().copied().filter(|_| bytes.len() == 65);
+    let pushes = input.final_script_sig.iter().flat_map(|script| script.instructions().flatten());
+    let pushes = pushes.filter_map(|push| if let Instruction::PushBytes(bytes) = push { Some(bytes.as_bytes()) } else { None });
+    let witness: Vec<_> = input.final_script_witness.iter().flat_map(Witness::iter).collect();
+    // The annex is the last of several items, and begins with this byte.
+    let items = match witness.as_slice() {
+        [items @ .., [0x50, ..]] if !items.is_empty() => items,
+        items => items,
+    };
+    let of_taproot = match items {
+        [signature] => std::slice::from_ref(signature),
+        [signatures @ .., _, [0xc0 | 0xc1, block @ ..]] if block.len() % 32 == 0 && !block.is_empty() => signatures,
+        _ => &[],
+    };
+    let schnorr = of_taproot.iter().copied().filter_map(of_schnorr).find(is_open);
+    pushes.chain(items.iter().copied()).find_map(of_ecdsa).or(schnorr)
 }
 
 impl family::Deposit for Deposit {

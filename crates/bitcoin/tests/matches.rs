@@ -114,6 +114,59 @@ fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
     assert_eq!(deposit.matches_psbt(&less).expect_err("less").location(), "/output/0/value");
 }
 
+/// A signature does not cover more because its input is finalized.
+#[test]
+fn hash_types_are_read_in_finalized_inputs_too() {
+    let mut seen = 0;
+    for id in CASES {
+        let case = fixture::<Bitcoin>(id);
+        let (order, transaction) = (verified::<Bitcoin>(&case), signed(&case));
+        let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+        let mut good = Psbt::from_str(&text).expect("a PSBT");
+        for (known, input) in good.inputs.iter_mut().zip(&transaction.input) {
+            known.final_script_sig = Some(input.script_sig.clone()).filter(|script| !script.is_empty());
+            known.final_script_witness = Some(input.witness.clone()).filter(|witness| !witness.is_empty());
+        }
+        let deposit = order.deposit();
+        let place = |psbt: &Psbt| deposit.matches_psbt(psbt).map_err(|refusal| refusal.location().to_owned());
+        assert_eq!(place(&good), Ok(Role::Initiate), "{id}");
+        for (index, input) in transaction.input.iter().enumerate() {
+            for hash_type in [0x02, 0x03, 0x42, 0x81, 0x82, 0x83] {
+                let refused = Err(format!("/inputs/{index}/final_script"));
+                let mut psbt = good.clone();
+                let mut items = input.witness.to_vec();
+                match items.first_mut() {
+                    Some(signature) if signature.len() == 64 => signature.push(hash_type),
+                    Some(signature) => *signature.last_mut().expect("a hash type") = hash_type,
+                    None => {
+                        let mut script = input.script_sig.to_bytes();
+                        let end = usize::from(script[0]);
+                        script[end] = hash_type;
+                        psbt.inputs[index].final_script_sig = Some(ScriptBuf::from_bytes(script));
+                        assert_eq!(place(&psbt), refused, "{id}: {hash_type:#x}");
+                        seen |= 1;
+                        continue;
+                    }
+                }
+                psbt.inputs[index].final_script_witness = Some(items.clone().into());
+                assert_eq!(place(&psbt), refused, "{id}: {hash_type:#x}");
+                seen |= if items.len() == 1 { 2 } else { 4 };
+                // A taproot witness with an annex, and by a script.
+                if items.len() == 1 {
+                    for more in [vec![vec![0x50, 1]], vec![vec![0x51], [vec![0xc1], vec![7; 64]].concat()]] {
+                        psbt.inputs[index].final_script_witness = Some([items.clone(), more].concat().into());
+                        assert_eq!(place(&psbt), refused, "{id}: {hash_type:#x}");
+                    }
+                    *items[0].last_mut().expect("a hash type") = 0x01;
+                    psbt.inputs[index].final_script_witness = Some(items.clone().into());
+                    assert_eq!(place(&psbt), Ok(Role::Initiate), "SIGHASH_ALL");
+                }
+            }
+        }
+    }
+    assert_eq!(seen, 7, "scripts, taproot and segwit version 0");
+}
+
 #[test]
 fn transactions_are_matched_as_bytes() -> TestResult {
     received::bytes_are_matched::<Bitcoin>(10, encode::serialize)

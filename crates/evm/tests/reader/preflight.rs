@@ -248,7 +248,8 @@ fn only_a_revert_of_the_contract_refuses_the_call() {
 fn a_gas_limit_below_what_the_call_uses_is_refused() {
     let order = order(NATIVE);
     let limit = calls(&order)[0]["gas"].clone();
-    let failed = json!({"status": "0x0", "gasUsed": limit, "logs": [], "returnData": "0x", "error": {"code": -32_015, "message": "out of gas"}});
+    let failed =
+        json!({"status": "0x0", "gasUsed": limit, "logs": [], "returnData": "0x", "error": {"code": -32_015, "message": "out of gas"}});
     let (outcome, asked) = check(&order, |method, _| (method == "eth_simulateV1").then(|| json!([{"calls": [failed]}])));
     assert!(asked.iter().flatten().any(|request| *request == simulation(&order)), "the limit is what is signed");
     let refusal = outcome.unwrap().unwrap_err();
