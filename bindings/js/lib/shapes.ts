@@ -702,8 +702,32 @@ export interface TronWallet {
   readonly chainId?: NumberLike | undefined;
   /** Whether the allowance is set to zero first, in a transaction of its own. */
   readonly resetApproval?: boolean | undefined;
-  /** The key of the owner, 64 hex digits. Without it nothing is signed. */
+  /** The permission of the sender's account under which calls are signed: 0, which is the default, or 2 to 9. */
+  readonly permissionId?: NumberLike | undefined;
+  /** The keys of that permission. Without them the sender's own key signs. */
+  readonly permission?: TronPermission | undefined;
+  /** The key of the owner, or of the permission, 64 hex digits. Without it nothing is signed. */
   readonly secretKey?: string | undefined;
+}
+
+/** A permission of a Tron account, as `/wallet/getaccount` returns it. Its further members are not read. */
+export interface TronPermission {
+  /** Which one: `permissionId`, if both are given; otherwise 0 if it is missing. */
+  readonly id?: NumberLike | undefined;
+  /** The weight that the signatures must reach. */
+  readonly threshold: NumberLike;
+  /** One to five keys, none twice. */
+  readonly keys: readonly TronKey[];
+  /** The 32 bytes of what an active permission allows, which must include calls of contracts. */
+  readonly operations?: string | undefined;
+}
+
+/** A key of a permission. */
+export interface TronKey {
+  /** The account of the key, in base58check, or in hex with its prefix `41`. */
+  readonly address: string;
+  /** How much its signature counts, from 1 on. */
+  readonly weight: NumberLike;
 }
 
 /** The wallet context of a recovery on Tron. */
@@ -979,7 +1003,7 @@ export const BIGINT_MEMBERS: ReadonlySet<string> = new Set(["amount", "number"])
 export const BYTE_MEMBERS: ReadonlySet<string> = new Set(["digest", "payload"]);
 
 /** Members of wallet contexts that are JSON integers, by their names in JSON. @internal */
-export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "compute_unit_limit", "expiration", "heap_size", "last_valid_block_height", "loaded_accounts_data_size_limit", "nonce", "priority_fee", "timestamp", "vout"]);
+export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "expiration", "id", "last_valid_block_height", "nonce", "permission_id", "threshold", "timestamp", "vout", "weight"]);
 
 /** Members of wallet contexts whose numbers are decimal text, by their names in JSON. @internal */
 export const DECIMAL_MEMBERS: ReadonlySet<string> = new Set(["fee_rate", "gas_budget", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas"]);

@@ -1,6 +1,6 @@
 //! What EVM and Tron share: the swap contract's calls ([`call`]), its `Initiate` message ([`typed_data`]), the rules on both
 //! ([`rules`]), how an order is funded ([`funding`]), which call a wallet sent ([`matching`]), what is signed for it ([`payloads`]) and shown ([`summary`]), secp256k1
-//! signatures ([`signature`]), what the chain stores about an order ([`read`]), what it may transfer ([`transfer`]), and why a call
+//! signatures ([`signature`]), keys that sign in place of the sender's ([`signers`]), what the chain stores about an order ([`read`]), what it may transfer ([`transfer`]), and why a call
 //! reverts ([`revert`]).
 //!
 //! Calls and messages are decoded strictly. Then they are encoded again from the decoded values and compared whole, so that the
@@ -15,6 +15,7 @@ pub mod read;
 pub mod revert;
 pub mod rules;
 pub mod signature;
+pub mod signers;
 pub mod summary;
 pub mod transfer;
 pub mod typed_data;

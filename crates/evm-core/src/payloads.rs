@@ -10,7 +10,9 @@ use countersign_core::{
     Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
 
+use crate::ecdsa;
 use crate::signature::{self, Asked, ExternalSignature, Key};
+use crate::signers::Signers;
 use crate::typed_data::{Hashes, Message, preimage};
 
 /// A family's transaction that makes one call, ready to be signed.
@@ -38,18 +40,19 @@ pub trait Transaction: Clone + fmt::Debug {
     fn payload(&self) -> Self::Payload;
     /// Returns the gasless message in the form that a signer accepts.
     fn message_payload(message: &Message) -> Self::Payload;
-    /// Combines the transaction with its signature. Returns its id, its bytes and its native type.
-    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, Self::Native);
-    /// Decodes a signed transaction. Returns the digest that was signed, and the signature.
+    /// Combines the transaction with its signature, and with those of further named keys. Returns its id, its bytes and its native type.
+    fn signed(&self, signature: &Signature, further: &[Signature]) -> (String, Vec<u8>, Self::Native);
+    /// Decodes a signed transaction, of which `prepared` is to have the unsigned one. Returns the digest that was signed, and the
+    /// signatures: several only if keys are named.
     ///
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] or the codes of a malformed signature.
-    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal>;
+    fn read_signed(bytes: &[u8], prepared: &Unsigned<Self>) -> Result<(B256, Vec<ExternalSignature>), Refusal>;
     /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
-    /// Adds lines on who pays which fees for the transactions.
-    fn describe_fees(sender: Address, calls: &[CallPayload<Self>], summary: &mut Summary);
+    /// Adds lines on who signs the transactions, and who pays which fees for them.
+    fn describe_fees(prepared: &Unsigned<Self>, summary: &mut Summary);
     /// Describes the digest of one transaction.
     fn describe_digest(&self) -> String;
     /// Formats the signature of the gasless message as the service expects it: `0x` hex by default.
@@ -66,8 +69,39 @@ pub struct CallPayload<T> {
     pub role: Role,
     /// The transaction.
     pub transaction: T,
-    /// The sender's signature; `None` until it is attached.
+    /// The sender's signature, or the first of the named keys; `None` until it is attached.
     pub signature: Option<Signature>,
+    /// The signatures of further named keys, in the order in which they came.
+    pub further: Vec<Signature>,
+}
+
+impl<T> CallPayload<T> {
+    /// Returns the signatures so far.
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        self.signature.iter().chain(&self.further)
+    }
+
+    fn add(&mut self, signature: Signature) {
+        match self.signature {
+            None => self.signature = Some(signature),
+            Some(_) => self.further.push(signature),
+        }
+    }
+}
+
+impl<T: Transaction> CallPayload<T> {
+    /// Returns who has signed.
+    fn signed_by(&self) -> Vec<Address> {
+        let digest = self.transaction.digest();
+        self.signatures().filter_map(|signature| ecdsa::recover(signature, &digest)).collect()
+    }
+
+    fn is_complete(&self, signers: Option<&Signers>) -> bool {
+        match signers {
+            None => self.signature.is_some(),
+            Some(signers) => signers.are_enough(&self.signed_by()),
+        }
+    }
 }
 
 /// The gasless message with its hashes, signed or not.
@@ -88,6 +122,8 @@ pub struct MessagePayload {
 pub struct Unsigned<T> {
     /// The account that signs: it sends and pays for the calls, and is the owner of a gasless message.
     pub sender: Address,
+    /// The keys that sign the calls if it is not the sender's own. Only chains with such permissions have them.
+    pub(crate) signers: Option<Signers>,
     /// The calls in the order in which they are sent.
     pub calls: Vec<CallPayload<T>>,
     /// The gasless message, if it is to be signed.
@@ -95,6 +131,13 @@ pub struct Unsigned<T> {
 }
 
 impl<T> Unsigned<T> {
+    /// Names the keys that sign the calls in place of the sender's own. It signs the gasless message in any case.
+    #[must_use]
+    pub fn with_signers(mut self, signers: Option<Signers>) -> Self {
+        self.signers = signers;
+        self
+    }
+
     /// Returns the call with this role, if there is one.
     #[must_use]
     pub fn call(&self, role: Role) -> Option<&CallPayload<T>> {
@@ -106,16 +149,42 @@ impl<T: Transaction> Unsigned<T> {
     /// Creates the payloads from calls, each with its role, and the gasless message.
     #[must_use]
     pub fn new(sender: Address, calls: impl IntoIterator<Item = (Role, T)>, message: Option<Message>) -> Self {
-        let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None });
+        let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None, further: Vec::new() });
         let message = message.map(|message| MessagePayload { hashes: message.hashes(), message, signature: None });
-        Self { sender, calls: calls.collect(), message }
+        Self { sender, signers: None, calls: calls.collect(), message }
     }
 
-    /// Proves that a signature is the sender's over the payload with this id, and returns it in its canonical form.
-    fn prove(&self, id: RequestId, given: &ExternalSignature) -> Result<Signature, Refusal> {
+    /// Returns the keys that are named for the calls.
+    pub fn signers(&self) -> Option<&Signers> {
+        // Nothing of this is compiled for EVM, where one key controls an account.
+        if T::SCHEME == Scheme::Secp256k1Sha256 { self.signers.as_ref() } else { None }
+    }
+
+    /// Proves that a signature over the payload with this id is the sender's, or that of a named key, and returns it in its canonical form.
+    fn prove(&self, id: RequestId, given: &ExternalSignature) -> Result<(Address, Signature), Refusal> {
+        let prove_by = |signer| self.prove_by(signer, id, given).map(|signature| (signer, signature));
+        let Some(signers) = self.signers().filter(|_| id != RequestId::TypedData) else { return prove_by(self.sender) };
+        let mut refusal: Option<Refusal> = None;
+        for (key, _) in &signers.keys {
+            match prove_by(*key) {
+                Ok(proven) => return Ok(proven),
+                // A reason says that this key signed, but something else.
+                Err(next) if refusal.is_none() || next.reason() != next.code().meaning() => refusal = Some(next),
+                Err(_) => {}
+            }
+        }
+        let refusal = refusal.unwrap_or_else(|| Refusal::new(Code::SignatureMismatch, ""));
+        Err(match refusal.code() {
+            Code::SignatureMismatch => refusal.with_expected(format!("a signature of {}", signers.describe(&[], T::format_address))),
+            _ => refusal,
+        })
+    }
+
+    /// Proves that a signature is this account's over the payload with this id.
+    fn prove_by(&self, signer: Address, id: RequestId, given: &ExternalSignature) -> Result<Signature, Refusal> {
         let [transaction, typed_data] = T::METHODS;
         let asked = |digest, message, chain_id, method| {
-            let asked = Asked { signer: self.sender, digest, message, chain_id, method, format: T::format_address };
+            let asked = Asked { signer, digest, message, chain_id, method, format: T::format_address };
             let others = self.digests().filter(|(other, _)| *other != id);
             let others = others.map(|(other, digest)| (digest, format!("this is the signature for {other}, another payload of the order")));
             signature::prove(given, &asked, others)
@@ -155,7 +224,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
     type Signed = SignedPayloads<T>;
 
     fn describe(&self, summary: &mut Summary) {
-        T::describe_fees(self.sender, &self.calls, summary);
+        T::describe_fees(self, summary);
         // On Tron no account has code beside its key.
         if T::SCHEME == Scheme::Secp256k1Keccak && self.message.is_some() {
             let owner = T::format_address(self.sender);
@@ -181,7 +250,12 @@ impl<T: Transaction> Signable for Unsigned<T> {
         let calls = self.calls.iter().map(|call| {
             let (transaction, id) = (&call.transaction, request_id(call.role));
             let (message, digest) = (transaction.signing_bytes().to_vec(), transaction.digest().to_vec());
-            SigningRequest::new(id, signer.clone(), T::SCHEME, transaction.payload(), message, digest)
+            let open = self.signers().map(|signers| (signers, call.signed_by())).filter(|(signers, signed)| !signers.are_enough(signed));
+            let signer = match open {
+                Some((signers, signed)) => signers.describe(&signed, T::format_address),
+                None => signer.clone(),
+            };
+            SigningRequest::new(id, signer, T::SCHEME, transaction.payload(), message, digest)
         });
         let message = self.message.iter().map(|message| {
             let Hashes { domain_separator, struct_hash, digest } = message.hashes;
@@ -193,12 +267,12 @@ impl<T: Transaction> Signable for Unsigned<T> {
     }
 
     fn missing(&self) -> Vec<RequestId> {
-        let calls = self.calls.iter().filter(|call| call.signature.is_none()).map(|call| request_id(call.role));
+        let calls = self.calls.iter().filter(|call| !call.is_complete(self.signers())).map(|call| request_id(call.role));
         calls.chain(self.message.iter().filter(|message| message.signature.is_none()).map(|_| RequestId::TypedData)).collect()
     }
 
     fn signatures(&self) -> Vec<(RequestId, ExternalSignature)> {
-        let calls = self.calls.iter().filter_map(|call| Some((request_id(call.role), ExternalSignature::Ecdsa(call.signature?))));
+        let calls = self.calls.iter().flat_map(|call| call.signatures().map(|signature| (request_id(call.role), (*signature).into())));
         let message = self.message.iter().filter_map(|message| {
             let bytes = message.signature.as_deref()?;
             let is_own = |signature: &Signature| signature::is_of(self.sender, signature, &message.hashes.digest);
@@ -210,11 +284,33 @@ impl<T: Transaction> Signable for Unsigned<T> {
     }
 
     fn sign(&mut self, key: &Key, warnings: &mut Warnings, _: Seal<Self>) -> Result<(), Refusal> {
-        key.check_controls(self.sender, T::format_address)?;
-        for call in &mut self.calls {
-            call.signature = Some(key.sign(&call.transaction.digest())?);
+        let account = key.address();
+        let (of_calls, of_message) = match self.signers() {
+            None => {
+                key.check_controls(self.sender, T::format_address)?;
+                (true, true)
+            }
+            Some(signers) => (signers.contains(account), account == self.sender),
+        };
+        if let Some(signers) = self.signers()
+            && !of_calls
+            && !(of_message && self.message.is_some())
+        {
+            return Err(Refusal::new(Code::KeyMismatch, "")
+                .with_reason("the key is none of those that the wallet names for the account's permission")
+                .with_expected(format!("the key of {}", signers.describe(&[], T::format_address)))
+                .with_actual(format!("the key of {}", T::format_address(account))));
         }
-        if let Some(message) = &mut self.message {
+        let several = self.signers().is_some();
+        for call in self.calls.iter_mut().filter(|_| of_calls) {
+            let signature = key.sign(&call.transaction.digest())?;
+            if !several {
+                call.signature = Some(signature);
+            } else if !call.signed_by().contains(&account) {
+                call.add(signature);
+            }
+        }
+        if let Some(message) = self.message.as_mut().filter(|_| of_message) {
             message.signature = Some(signature::bytes(&key.sign(&message.hashes.digest)?));
             warnings.remove(&[Code::ContractSignatureUnverified]);
         }
@@ -236,7 +332,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
                     bytes.to_vec()
                 }
                 by_key => {
-                    let bytes = signature::bytes(&self.prove(id, by_key)?);
+                    let bytes = signature::bytes(&self.prove(id, by_key)?.1);
                     warnings.remove(&[Code::ContractSignatureUnverified]);
                     bytes
                 }
@@ -246,22 +342,52 @@ impl<T: Transaction> Signable for Unsigned<T> {
             }
             return Ok(());
         }
-        let signature = self.prove(id, &signature)?;
+        let (signer, signature) = self.prove(id, &signature)?;
+        let several = self.signers().is_some();
         if let Some(call) = self.calls.iter_mut().find(|call| request_id(call.role) == id) {
-            call.signature = Some(signature);
+            if !several {
+                call.signature = Some(signature);
+            } else if call.signed_by().contains(&signer) {
+                return Err(signed_twice(T::format_address(signer)));
+            } else {
+                call.add(signature);
+            }
         }
         Ok(())
     }
 
     fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
-        let (digest, signature) = T::read_signed(transaction)?;
+        let (digest, signatures) = T::read_signed(transaction, self)?;
         let call = self.calls.iter().find(|call| call.transaction.digest() == digest).ok_or_else(not_a_payload)?;
-        Ok(vec![(request_id(call.role), signature)])
+        let id = request_id(call.role);
+        if self.signers().is_none() {
+            return Ok(signatures.into_iter().map(|signature| (id, signature)).collect());
+        }
+        // The next signer returns the signatures of those before it as well.
+        let (before, mut signers, mut added) = (call.signed_by(), Vec::new(), Vec::new());
+        for (index, given) in signatures.iter().enumerate() {
+            let at = format!("/signature/{index}");
+            let (signer, signature) = self.prove(id, given).map_err(|refusal| refusal.with_prefix(&at))?;
+            if signers.contains(&signer) {
+                return Err(signed_twice(T::format_address(signer)).with_prefix(&at));
+            }
+            if !before.contains(&signer) {
+                added.push((id, signature.into()));
+            }
+            signers.push(signer);
+        }
+        Ok(added)
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads<T>, Self> {
         if self.missing().is_empty() { Ok(SignedPayloads(self)) } else { Err(self) }
     }
+}
+
+/// Refuses a second signature of one key, as nodes do.
+fn signed_twice(signer: String) -> Refusal {
+    let refusal = Refusal::new(Code::SignatureMismatch, "").with_expected("a signature of another key").with_actual(signer);
+    refusal.with_reason("this key has signed already, and each key counts once")
 }
 
 fn hash(hash: B256) -> countersign_core::TypedValue {
@@ -285,7 +411,7 @@ impl<T: Transaction> Signed for SignedPayloads<T> {
 
     fn transactions(&self) -> Vec<SignedTransaction<T::Native>> {
         let signed = self.0.calls.iter().filter_map(|call| {
-            let (id, bytes, native) = call.transaction.signed(call.signature.as_ref()?);
+            let (id, bytes, native) = call.transaction.signed(call.signature.as_ref()?, &call.further);
             Some(SignedTransaction::new(call.role, id, bytes, native))
         });
         signed.collect()

@@ -14,7 +14,7 @@ use countersign_core::reader::check_low_fee;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
-use countersign_evm_core::payloads::{self, CallPayload};
+use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
@@ -301,9 +301,9 @@ impl payloads::Transaction for EvmTransaction {
         &self.signing_bytes
     }
 
-    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal> {
+    fn read_signed(bytes: &[u8], _: &Unsigned) -> Result<(B256, Vec<ExternalSignature>), Refusal> {
         let envelope = received::from_bytes(bytes)?;
-        Ok((envelope.signature_hash(), (*envelope.signature()).into()))
+        Ok((envelope.signature_hash(), vec![(*envelope.signature()).into()]))
     }
 
     fn chain_id(&self) -> Option<u64> {
@@ -326,7 +326,7 @@ impl payloads::Transaction for EvmTransaction {
         Payload::TypedData(to_typed_data(message))
     }
 
-    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, TxEnvelope) {
+    fn signed(&self, signature: &Signature, _: &[Signature]) -> (String, Vec<u8>, TxEnvelope) {
         let envelope = self.with_signature(signature);
         (envelope.tx_hash().to_string(), envelope.encoded_2718(), envelope)
     }
@@ -335,7 +335,8 @@ impl payloads::Transaction for EvmTransaction {
         address.to_string()
     }
 
-    fn describe_fees(sender: Address, calls: &[CallPayload<Self>], summary: &mut Summary) {
+    fn describe_fees(prepared: &Unsigned, summary: &mut Summary) {
+        let (sender, calls) = (prepared.sender, &prepared.calls);
         let Some(last) = calls.last() else { return };
         let text = format!("sent and paid for by {sender}, {}", last.transaction.nonce_and_fees().1);
         summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);

@@ -18,7 +18,7 @@ pub use countersign_evm_core::read;
 pub use countersign_evm_core::signature::{ExternalSignature, Key};
 pub use deposit::{Approval, Call, Deposit};
 pub use prost;
-pub use transaction::{Payload, SignedPayloads, SignedTronTransaction, TronTransaction, TxContext, Unsigned};
+pub use transaction::{Payload, Permission, PermissionKey, SignedPayloads, SignedTronTransaction, TronTransaction, TxContext, Unsigned};
 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 

@@ -103,7 +103,7 @@ impl Recovery {
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
         }
-        let unsigned = Unsigned::new(sender.bytes(), [(self.terms.role, transaction)], None);
+        let unsigned = Unsigned::new(sender.bytes(), [(self.terms.role, transaction)], None).with_signers(calls.signers());
         Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Tron(())))
     }
 

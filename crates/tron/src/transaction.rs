@@ -8,8 +8,9 @@ use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
 use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
-use countersign_evm_core::payloads::{self, CallPayload};
+use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
+use countersign_evm_core::signers::Signers;
 use countersign_evm_core::typed_data::Message;
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
@@ -21,10 +22,12 @@ use crate::deposit::{Call, Deposit, check_fee_limit};
 use crate::message;
 
 mod json;
+mod permission;
 pub mod protocol;
 mod signed;
 
-use protocol::{Raw, TRIGGER_SMART_CONTRACT, TriggerSmartContract};
+pub use permission::{Permission, PermissionKey};
+use protocol::{Contract, Raw, TRIGGER_SMART_CONTRACT, TriggerSmartContract};
 pub use signed::SignedTronTransaction;
 pub(crate) use signed::matches;
 
@@ -76,6 +79,8 @@ pub struct TxContext {
     pub approvals: ApprovalPlan,
     /// Fee limit of the call that locks the funds, in sun, within the policy. `None` keeps the one that the service proposed.
     pub fee_limit: Option<u64>,
+    /// The permission under which the calls are signed. `None` is the owner permission with the owner's own key.
+    pub permission: Option<Permission>,
 }
 
 impl TxContext {
@@ -84,7 +89,7 @@ impl TxContext {
     #[must_use]
     pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: i64, timestamp: i64) -> Self {
         let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
-        Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, approvals, fee_limit: None }
+        Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, approvals, fee_limit: None, permission: None }
     }
 
     /// Sets what to do with the token approval.
@@ -115,14 +120,27 @@ impl TxContext {
         self
     }
 
+    /// Sets the permission of the sender's account under which the calls are signed. The gasless message has none: the owner's own key signs
+    /// it.
+    #[must_use]
+    pub fn with_permission(mut self, permission: Permission) -> Self {
+        self.permission = Some(permission);
+        self
+    }
+
     /// Adds the account that sends and pays for a recovery.
     #[must_use]
     pub const fn sent_by(self, sender: Address) -> SentBy<Address, Self> {
         SentBy::new(sender, self)
     }
 
-    /// Requires that the wallet is set to the asset's chain, that both times are in milliseconds, and that the expiration is after the
-    /// timestamp and at most 24 hours later. Nodes compare the expiration with their head block, which is not known here.
+    /// Returns the keys that sign in place of the sender's, if the wallet names any.
+    pub(crate) fn signers(&self) -> Option<Signers> {
+        self.permission.as_ref().and_then(Permission::signers)
+    }
+
+    /// Requires that the wallet is set to the asset's chain, that a permission can sign calls, that both times are in milliseconds, and that
+    /// the expiration is after the timestamp and at most 24 hours later. Nodes compare the expiration with their head block, which is not known here.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
@@ -133,6 +151,9 @@ impl TxContext {
         let late = |code, at: &'static str, expected: String, time: i64| {
             Refusal::new(code, at).with_expected(expected).with_actual(time.to_string())
         };
+        if let Some(permission) = &self.permission {
+            permission.check()?;
+        }
         check_unit(expiration, "/expiration")?;
         if expiration <= timestamp {
             return Err(late(Code::ExpirationPassed, "/expiration", format!("above {timestamp}"), expiration));
@@ -203,7 +224,8 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Resul
         }
         transactions.extend(to_send.iter().map(|(role, call)| (*role, TronTransaction::new(deposit.sender, calls, call))));
     }
-    Ok(Unsigned::new(deposit.sender.bytes(), transactions, path.gasless(deposit.typed_data.as_ref())?))
+    let unsigned = Unsigned::new(deposit.sender.bytes(), transactions, path.gasless(deposit.typed_data.as_ref())?);
+    Ok(unsigned.with_signers(path.self_funded().and_then(TxContext::signers)))
 }
 
 impl TronTransaction {
@@ -215,11 +237,12 @@ impl TronTransaction {
             data: call.data.to_vec(),
             ..TriggerSmartContract::default()
         };
+        let permission_id = wallet.permission.as_ref().map_or(0, |permission| permission.id.into());
         let raw = Raw {
             ref_block_bytes: wallet.ref_block_bytes.to_vec(),
             ref_block_hash: wallet.ref_block_hash.to_vec(),
             expiration: wallet.expiration,
-            contract: vec![trigger.to_contract()],
+            contract: vec![Contract { permission_id, ..trigger.to_contract() }],
             timestamp: wallet.timestamp,
             fee_limit: call.fee_limit,
             ..Raw::default()
@@ -261,13 +284,18 @@ impl TronTransaction {
     /// Returns the transaction as `tronWeb.trx.sign` accepts it: the JSON of node APIs, without a signature.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json::transaction(self, None)
+        json::transaction(self, &[])
     }
 
     /// Returns the transaction with its signature. Does not verify the signature.
     #[must_use]
     pub const fn with_signature(self, signature: Signature) -> SignedTronTransaction {
-        SignedTronTransaction { transaction: self, signature }
+        SignedTronTransaction { transaction: self, signature, further: Vec::new() }
+    }
+
+    /// Returns the permission of the owner's account that signs; 0 is the owner permission.
+    pub(crate) fn permission_id(&self) -> i32 {
+        self.raw.contract.first().map_or(0, |contract| contract.permission_id)
     }
 }
 
@@ -281,8 +309,8 @@ impl payloads::Transaction for TronTransaction {
         &self.raw_data
     }
 
-    fn read_signed(bytes: &[u8]) -> Result<(B256, ExternalSignature), Refusal> {
-        signed::parts(bytes).map(|(transaction, signature)| (transaction.tx_id, signature))
+    fn read_signed(bytes: &[u8], prepared: &Unsigned) -> Result<(B256, Vec<ExternalSignature>), Refusal> {
+        signed::parts(bytes, prepared).map(|(transaction, signatures)| (transaction.tx_id, signatures))
     }
 
     fn calldata(&self) -> &[u8] {
@@ -301,8 +329,8 @@ impl payloads::Transaction for TronTransaction {
         Payload::TypedData(message.clone())
     }
 
-    fn signed(&self, signature: &Signature) -> (String, Vec<u8>, SignedTronTransaction) {
-        let signed = self.clone().with_signature(*signature);
+    fn signed(&self, signature: &Signature, further: &[Signature]) -> (String, Vec<u8>, SignedTronTransaction) {
+        let signed = SignedTronTransaction { further: further.to_vec(), ..self.clone().with_signature(*signature) };
         (hex::encode(self.tx_id), signed.broadcast_bytes(), signed)
     }
 
@@ -310,9 +338,9 @@ impl payloads::Transaction for TronTransaction {
         Address::from(address).to_string()
     }
 
-    fn describe_fees(sender: AbiAddress, calls: &[CallPayload<Self>], summary: &mut Summary) {
-        let Some(last) = calls.last() else { return };
-        let (sender, raw) = (Address::from(sender), &last.transaction.raw);
+    fn describe_fees(prepared: &Unsigned, summary: &mut Summary) {
+        let Some(last) = prepared.calls.last() else { return };
+        let (sender, raw) = (Address::from(prepared.sender), &last.transaction.raw);
         let lifetime = u128::try_from(raw.expiration.saturating_sub(raw.timestamp)).unwrap_or_default();
         let text = format!(
             "sent and paid for by {sender}, reference block {} {}, created at {} ms, expires at {} ms, {} later",
@@ -323,6 +351,10 @@ impl payloads::Transaction for TronTransaction {
             amount::format_duration(lifetime)
         );
         summary.add_values(Topic::Wallet, text, [sender.into()]);
+        let permission_id = last.transaction.permission_id();
+        if permission_id != 0 || prepared.signers().is_some() {
+            summary.add(Topic::Wallet, permission::describe(permission_id, prepared.signers()));
+        }
     }
 
     fn describe_digest(&self) -> String {

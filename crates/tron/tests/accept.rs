@@ -5,7 +5,7 @@ use countersign_tron::Tron;
 
 #[test]
 fn fixtures_give_their_artefacts() -> TestResult {
-    accept::fixtures_give_their_artefacts::<Tron>(52)
+    accept::fixtures_give_their_artefacts::<Tron>(56)
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn every_other_change_is_refused() {
     assert_eq!(at(|raw, _| raw.data = b"memo".to_vec()), "/raw_data");
     assert_eq!(at(|raw, _| raw.scripts = vec![1]), "/raw_data");
     assert_eq!(at(|raw, _| raw.ref_block_num = 1), "/raw_data");
-    assert_eq!(at(|raw, _| raw.contract[0].permission_id = 2), "/raw_data");
+    assert_eq!(at(|raw, _| raw.contract[0].permission_id = 1), "/raw_data/contract/0/Permission_id");
 }
 
 /// The approval, with another amount, and signed by the owner's key.

@@ -64,6 +64,8 @@ __all__ = [
     "Terms",
     "TimelockUnit",
     "Transaction",
+    "TronKey",
+    "TronPermission",
     "TronRecovery",
     "TronWallet",
     "TxOrdering",
@@ -1029,8 +1031,38 @@ class TronWallet(TypedDict):
     reset_approval: NotRequired[bool | None]
     """Whether the allowance is set to zero first, in a transaction of its own."""
 
+    permission_id: NotRequired[NumberLike | None]
+    """The permission of the sender's account under which calls are signed: 0, which is the default, or 2 to 9."""
+
+    permission: NotRequired[TronPermission | None]
+    """The keys of that permission. Without them the sender's own key signs."""
+
     secret_key: NotRequired[str | None]
-    """The key of the owner, 64 hex digits. Without it nothing is signed."""
+    """The key of the owner, or of the permission, 64 hex digits. Without it nothing is signed."""
+
+class TronPermission(TypedDict):
+    """A permission of a Tron account, as `/wallet/getaccount` returns it. Its further members are not read."""
+
+    id: NotRequired[NumberLike | None]
+    """Which one: `permission_id`, if both are given; otherwise 0 if it is missing."""
+
+    threshold: NumberLike
+    """The weight that the signatures must reach."""
+
+    keys: list[TronKey]
+    """One to five keys, none twice."""
+
+    operations: NotRequired[str | None]
+    """The 32 bytes of what an active permission allows, which must include calls of contracts."""
+
+class TronKey(TypedDict):
+    """A key of a permission."""
+
+    address: str
+    """The account of the key, in base58check, or in hex with its prefix `41`."""
+
+    weight: NumberLike
+    """How much its signature counts, from 1 on."""
 
 class TronRecovery(TronWallet):
     """The wallet context of a recovery on Tron."""

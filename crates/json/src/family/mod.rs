@@ -42,6 +42,15 @@ pub trait JsonFamily: ChainFamily {
         signature.text()?.parse().map_err(|refusal: Refusal| refusal.with_prefix(&signature.at().to_string()))
     }
 
+    /// Reads the signatures of one request: an array where several keys may sign it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`JsonFamily::read_signature`].
+    fn read_signatures(given: Cursor<'_, '_>) -> Result<Vec<Self::Signature>, Refusal> {
+        Ok(vec![Self::read_signature(given)?])
+    }
+
     /// Parses the name under which a signature is attached: the request's own name, and in some families others.
     ///
     /// # Errors
@@ -145,11 +154,16 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: C
     let read: Vec<_> = members
         .keys()
         .zip(members.iter())
-        .map(|(name, cursor)| Ok((name, cursor, F::read_signature(cursor)?)))
+        .map(|(name, cursor)| Ok((name, cursor, F::read_signatures(cursor)?)))
         .collect::<Result<_, Refusal>>()?;
-    for (name, cursor, signature) in read {
+    for (name, cursor, signatures) in read {
         let id = F::read_request(name).map_err(|error| cursor.at().refuse(error))?;
-        unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
+        if signatures.is_empty() {
+            return Err(cursor.refuse(Code::SignatureCount));
+        }
+        for signature in signatures {
+            unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
+        }
     }
     Ok(())
 }

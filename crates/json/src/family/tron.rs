@@ -1,13 +1,15 @@
 //! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds; optionally
-//! `chain_id` and `reset_approval` (`docs/spec/batch.md#tron-wallet`).
+//! `chain_id`, `reset_approval`, `permission_id` and `permission` (`docs/spec/batch.md#tron-wallet`).
 
-use countersign::tron::{ExternalSignature, FundingPath, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned};
-use countersign_core::json::{Cursor, Members};
+use countersign::tron::{
+    Address, ExternalSignature, FundingPath, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned, address,
+};
+use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, Refusal, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, read_approvals, read_chain_id, serialize_steps};
-use super::inputs::TronWallet;
+use super::inputs::{TronKey, TronPermission, TronWallet};
 use super::{JsonFamily, hex};
 
 impl JsonFamily for Tron {
@@ -21,6 +23,13 @@ impl JsonFamily for Tron {
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
         ExternalSignature::read(signature)
+    }
+
+    fn read_signatures(given: Cursor<'_, '_>) -> Result<Vec<ExternalSignature>, Refusal> {
+        match given.value() {
+            Value::Array(_) => given.array()?.map(Self::read_signature).collect(),
+            _ => Ok(vec![Self::read_signature(given)?]),
+        }
     }
 
     fn read_transaction(text: &[u8]) -> Result<SignedTronTransaction, Refusal> {
@@ -45,17 +54,58 @@ pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal
     let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
     let mut calls = TxContext::new(block_bytes, block_hash, expiration, timestamp);
     calls.chain_id = read_chain_id(members)?;
+    calls.permission = read_permission(members)?;
     Ok(calls)
+}
+
+/// Reads the permission under which the calls are signed. Its keys may be left out where they are the sender's own.
+fn read_permission(members: &Members<'_, '_>) -> Result<Option<Permission>, Refusal> {
+    // The range is checked where the calls are prepared, for all languages.
+    let id = |cursor: &Cursor<'_, '_>| u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
+    let chosen = members.get("permission_id").map(|cursor| id(&cursor)).transpose()?;
+    let Some(permission) = members.get("permission") else { return Ok(chosen.map(Permission::new)) };
+    let members = permission.object()?;
+    members.check_spelling(TronPermission::MEMBERS)?;
+    let own = members.get("id").map(|cursor| Ok::<_, Refusal>((id(&cursor)?, cursor))).transpose()?;
+    if let (Some(chosen), Some((own, cursor))) = (chosen, &own)
+        && chosen != *own
+    {
+        let refusal = cursor.refuse(Code::WrongType).with_expected(u64::from(chosen));
+        return Err(refusal.with_reason("`permission_id` names another permission"));
+    }
+    let list = members.need("keys")?;
+    let keys = list.array()?.map(|key| read_key(&key)).collect::<Result<Vec<_>, _>>()?;
+    if keys.is_empty() {
+        return Err(list.refuse(Code::WrongType).with_expected("at least one key"));
+    }
+    if let Some(operations) = members.get("operations") {
+        let bytes = number::bare_hex_array(operations.text()?).map_err(|error| operations.refuse(error))?;
+        if !Permission::allows_calls(&bytes) {
+            let reason = "the permission does not allow contracts to be called (TriggerSmartContract)";
+            return Err(operations.refuse(Code::WrongType).with_reason(reason));
+        }
+    }
+    let id = chosen.or(own.map(|(own, _)| own)).unwrap_or_default();
+    Ok(Some(Permission::new(id).with_keys(members.need("threshold")?.integer()?, keys)))
+}
+
+fn read_key(key: &Cursor<'_, '_>) -> Result<(Address, u64), Refusal> {
+    let members = key.object()?;
+    members.check_spelling(TronKey::MEMBERS)?;
+    Ok((address::read_any(members.need("address")?)?, members.need("weight")?.integer()?))
 }
 
 impl Serialize for Call<'_, TronTransaction> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (transaction, signature) = (&self.0.transaction, &self.0.signature);
+        let transaction = &self.0.transaction;
+        let signatures: Vec<_> = self.0.signatures().map(|signature| hex::encode(signature.as_bytes())).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("raw_data", &hex::encode(&transaction.raw_data))?;
         map.serialize_entry("tx_id", &hex::encode(transaction.tx_id))?;
-        if let Some(signature) = signature {
-            map.serialize_entry("signature", &hex::encode(signature.as_bytes()))?;
+        match signatures.as_slice() {
+            [] => {}
+            [signature] => map.serialize_entry("signature", signature)?,
+            several => map.serialize_entry("signatures", several)?,
         }
         map.end()
     }

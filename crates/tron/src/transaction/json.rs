@@ -7,7 +7,7 @@ use super::TronTransaction;
 use super::protocol::{TRIGGER_SMART_CONTRACT_NAME, TRIGGER_SMART_CONTRACT_URL};
 
 /// Returns a transaction as `/wallet/broadcasttransaction` accepts it, or without a signature as wallets accept it to sign.
-pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]>) -> Value {
+pub(super) fn transaction(transaction: &TronTransaction, signatures: &[Vec<u8>]) -> Value {
     let TronTransaction { raw, trigger, raw_data, tx_id } = transaction;
     let set = |number: i64| Some(number).filter(|number| *number != 0).map(Value::from);
     let value = object([
@@ -18,7 +18,8 @@ pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]
         ("call_token_value", set(trigger.call_token_value)),
         ("token_id", set(trigger.token_id)),
     ]);
-    let permission = raw.contract.first().and_then(|contract| set(contract.permission_id.into()));
+    let permission = set(transaction.permission_id().into());
+    let signature = (!signatures.is_empty()).then(|| signatures.iter().map(hex::encode).collect());
     let contract = object([
         ("parameter", Some(json!({ "value": value, "type_url": TRIGGER_SMART_CONTRACT_URL }))),
         ("type", Some(TRIGGER_SMART_CONTRACT_NAME.into())),
@@ -38,7 +39,7 @@ pub(super) fn transaction(transaction: &TronTransaction, signature: Option<&[u8]
         ("txID", Some(hex::encode(tx_id).into())),
         ("raw_data", Some(raw_json)),
         ("raw_data_hex", Some(hex::encode(raw_data).into())),
-        ("signature", signature.map(|signature| json!([hex::encode(signature)]))),
+        ("signature", signature),
     ])
 }
 

@@ -9,12 +9,13 @@ use prost::Message as _;
 use serde_json::Value;
 
 use super::json as node_json;
+use super::permission::{self, MAX_KEYS};
 use super::protocol::Transaction;
-use super::{TronTransaction, TxContext};
+use super::{Permission, TronTransaction, TxContext, Unsigned};
 use crate::address::Address;
 use crate::deposit::{Call, Deposit, check_fee_limit};
 
-/// A transaction with one contract call and one signature: the crate's native transaction type.
+/// A transaction with one contract call and one signature, or those of several keys: the crate's native transaction type.
 ///
 /// Wallets such as TronLink return such a transaction as JSON, nodes as JSON or protobuf:
 ///
@@ -34,6 +35,8 @@ use crate::deposit::{Call, Deposit, check_fee_limit};
 pub struct SignedTronTransaction {
     pub(super) transaction: TronTransaction,
     pub(super) signature: Signature,
+    /// The signatures of further keys.
+    pub(super) further: Vec<Signature>,
 }
 
 impl SignedTronTransaction {
@@ -41,11 +44,10 @@ impl SignedTronTransaction {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] for anything but one contract call with one signature, and
+    /// [`Code::TransactionMismatch`] for anything but one contract call with one to five signatures, each of another key, and
     /// [`Code::SignatureMalformed`] or [`Code::SignatureHighS`] for a malformed signature.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
-        let (transaction, signature) = parts_of_bytes(bytes)?;
-        Ok(transaction.with_signature(canonical(signature)?))
+        Self::from_parts(parts_of_bytes(bytes)?)
     }
 
     /// Parses a transaction in the JSON of node APIs, as TronWeb and TronLink return it.
@@ -63,8 +65,17 @@ impl SignedTronTransaction {
 
     /// Reads a transaction, as [`from_json`](Self::from_json) does.
     pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        let (transaction, signature) = parts_of_json(root)?;
-        Ok(transaction.with_signature(canonical(signature)?))
+        Self::from_parts(parts_of_json(root)?)
+    }
+
+    fn from_parts((transaction, given): Parts) -> Result<Self, Refusal> {
+        let mut signatures = given.into_iter().enumerate().map(|(index, signature)| canonical(signature, index));
+        let first = signatures.next().unwrap_or_else(|| Err(count(0)))?;
+        let signed = Self { further: signatures.collect::<Result<_, _>>()?, ..transaction.with_signature(first) };
+        if !signed.further.is_empty() {
+            signed.distinct_signers()?;
+        }
+        Ok(signed)
     }
 
     /// Returns the transaction that was signed.
@@ -85,62 +96,101 @@ impl SignedTronTransaction {
         self.transaction.tx_id
     }
 
-    /// Returns the signature.
+    /// Returns the signature, or the first of several.
     #[must_use]
     pub const fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// Returns the account whose key made the signature, recovered from it; `None` if no key can have made it.
+    /// Returns all signatures, each of another key.
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        [&self.signature].into_iter().chain(&self.further)
+    }
+
+    /// Returns the account whose key made the signature, or the first of several, recovered from it; `None` if no key can have made it.
     #[must_use]
     pub fn signer(&self) -> Option<Address> {
-        self.signature.recover_address_from_prehash(&self.tx_id()).ok().map(Address::from)
+        self.recover(&self.signature)
+    }
+
+    fn recover(&self, signature: &Signature) -> Option<Address> {
+        signature.recover_address_from_prehash(&self.tx_id()).ok().map(Address::from)
+    }
+
+    /// Returns the accounts of the keys that have signed, and refuses two signatures of one key, as nodes do.
+    fn distinct_signers(&self) -> Result<Vec<Address>, Refusal> {
+        let mut signers = Vec::new();
+        let refuse = || Refusal::new(Code::TransactionMismatch, "/signature");
+        for signature in self.signatures() {
+            let signer = self.recover(signature).ok_or_else(refuse)?;
+            if signers.contains(&signer) {
+                let reason = "one key has signed twice, which nodes refuse: each key of a permission counts once";
+                return Err(refuse().with_expected("signatures of different keys").with_actual(signer).with_reason(reason));
+            }
+            signers.push(signer);
+        }
+        Ok(signers)
+    }
+
+    fn signature_bytes(&self) -> Vec<Vec<u8>> {
+        self.signatures().map(signature::bytes).collect()
     }
 
     /// Returns the signed transaction in protobuf, which nodes accept over gRPC and, as hex, at `/wallet/broadcasthex`.
     #[must_use]
     pub fn broadcast_bytes(&self) -> Vec<u8> {
-        let signature = vec![signature::bytes(&self.signature)];
-        Transaction { raw_data: Some(self.transaction.raw.clone()), signature }.encode_to_vec()
+        Transaction { raw_data: Some(self.transaction.raw.clone()), signature: self.signature_bytes() }.encode_to_vec()
     }
 
     /// Returns the signed transaction in the JSON that nodes accept at `/wallet/broadcasttransaction`.
     #[must_use]
     pub fn broadcast_json(&self) -> Value {
-        node_json::transaction(&self.transaction, Some(&signature::bytes(&self.signature)))
+        node_json::transaction(&self.transaction, &self.signature_bytes())
     }
 }
 
-/// Reads a signed transaction as a wallet returns it, in protobuf or in the JSON of TronWeb. The signature may have any form that can be
-/// proven.
-pub(super) fn parts(bytes: &[u8]) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+/// A transaction with its signatures, which are not proven yet.
+type Parts = (TronTransaction, Vec<ExternalSignature>);
+
+/// Reads a signed transaction as a wallet returns it, in protobuf or in the JSON of TronWeb. The signatures may have any form that can be
+/// proven. It must be signed under the permission of what was prepared, and by several keys only if the wallet has named them.
+pub(super) fn parts(bytes: &[u8], prepared: &Unsigned) -> Result<Parts, Refusal> {
     // Protobuf never begins with `{`: no field has this number and type.
     let is_json = bytes.trim_ascii_start().starts_with(b"{");
-    let (transaction, signature) = if is_json { parts_of_json(&Cursor::root(&json::parse(bytes)?, ""))? } else { parts_of_bytes(bytes)? };
-    match transaction.raw.contract.first().map(|contract| contract.permission_id) {
-        None | Some(0) => Ok((transaction, signature)),
-        Some(permission) => {
-            let refusal = Refusal::new(Code::TransactionMismatch, "/raw_data/contract/0/Permission_id").with_actual(permission.to_string());
-            Err(refusal
-                .with_expected("0, the owner permission")
-                .with_reason("it is signed under another permission of the account, which is not supported"))
-        }
+    let (transaction, signatures) = if is_json { parts_of_json(&Cursor::root(&json::parse(bytes)?, ""))? } else { parts_of_bytes(bytes)? };
+    if prepared.signers().is_none() && signatures.len() > 1 {
+        let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_expected("one signature").with_actual(signatures.len());
+        let reason =
+            "several keys have signed: name the permission of the account and its keys in the wallet's context, and prepare it again";
+        return Err(refusal.with_reason(reason));
     }
+    let expected = prepared.calls.first().map_or(0, |call| call.transaction.permission_id());
+    let actual = transaction.permission_id();
+    if actual != expected {
+        let refusal = Refusal::new(Code::TransactionMismatch, "/raw_data/contract/0/Permission_id").with_actual(actual.to_string());
+        let reason = "it is signed under another permission of the account: name it in the wallet's context, and prepare it again";
+        return Err(refusal.with_expected(format!("{expected}, {}", permission::name(expected))).with_reason(reason));
+    }
+    Ok((transaction, signatures))
 }
 
-fn parts_of_bytes(bytes: &[u8]) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+fn parts_of_bytes(bytes: &[u8]) -> Result<Parts, Refusal> {
     let malformed = || Refusal::new(Code::TransactionMismatch, "").with_reason("not the canonical bytes of a signed transaction");
     let decoded = Transaction::decode(bytes).map_err(|_| malformed())?;
     if decoded.encode_to_vec() != bytes {
         return Err(malformed());
     }
     let Transaction { raw_data: Some(raw), signature } = decoded else { return Err(malformed()) };
-    let [signature] = signature.as_slice() else { return Err(one_signature(signature.len())) };
-    let signature = ExternalSignature::from_hex(&hex::encode(signature)).map_err(|refusal| refusal.with_prefix("/signature/0"))?;
-    Ok((TronTransaction::decode(&raw.encode_to_vec())?, signature))
+    check_count(signature.len())?;
+    let read = |(index, bytes)| {
+        let read = ExternalSignature::from_hex(&hex::encode::<&Vec<u8>>(bytes));
+        read.map_err(|refusal| refusal.with_prefix(&format!("/signature/{index}")))
+    };
+    let signatures = signature.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    Ok((TronTransaction::decode(&raw.encode_to_vec())?, signatures))
 }
 
-fn parts_of_json(root: &Cursor<'_, '_>) -> Result<(TronTransaction, ExternalSignature), Refusal> {
+fn parts_of_json(root: &Cursor<'_, '_>) -> Result<Parts, Refusal> {
     let members = root.object()?;
     let raw_data = members.need("raw_data_hex")?;
     let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
@@ -151,37 +201,47 @@ fn parts_of_json(root: &Cursor<'_, '_>) -> Result<(TronTransaction, ExternalSign
         return Err(id.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(transaction.tx_id.0)));
     }
     let signatures = members.need("signature")?;
-    let mut items = signatures.array()?;
-    let count = items.len();
-    let Some(item) = items.next().filter(|_| count == 1) else { return Err(one_signature(count)) };
-    let signature = ExternalSignature::from_hex(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()))?;
-    Ok((transaction, signature))
+    let items = signatures.array()?;
+    check_count(items.len())?;
+    let read =
+        |item: Cursor<'_, '_>| ExternalSignature::from_hex(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()));
+    Ok((transaction, items.map(read).collect::<Result<_, _>>()?))
 }
 
-fn one_signature(count: usize) -> Refusal {
-    let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_expected("one signature").with_actual(count);
-    refusal.with_reason("an account that needs several signatures is not supported")
+fn check_count(signatures: usize) -> Result<(), Refusal> {
+    if (1..=MAX_KEYS).contains(&signatures) { Ok(()) } else { Err(count(signatures)) }
+}
+
+fn count(signatures: usize) -> Refusal {
+    let expected = format!("1 to {MAX_KEYS} signatures");
+    Refusal::new(Code::TransactionMismatch, "/signature").with_expected(expected).with_actual(signatures)
 }
 
 /// Requires r, s and a parity with low s: without a known signer nothing else can be proven.
-fn canonical(signature: ExternalSignature) -> Result<Signature, Refusal> {
+fn canonical(signature: ExternalSignature, index: usize) -> Result<Signature, Refusal> {
+    let at = format!("/signature/{index}");
     match signature {
         ExternalSignature::Ecdsa(signature) if signature.normalize_s().is_none() => Ok(signature),
-        ExternalSignature::Ecdsa(_) => Err(Refusal::new(Code::SignatureHighS, "/signature/0")),
-        _ => Err(Refusal::new(Code::SignatureMalformed, "/signature/0")),
+        ExternalSignature::Ecdsa(_) => Err(Refusal::new(Code::SignatureHighS, at)),
+        _ => Err(Refusal::new(Code::SignatureMalformed, at)),
     }
 }
 
 /// Returns which call of a deposit a signed transaction makes.
 ///
 /// The wallet may choose the reference block, expiration, timestamp and fee limit, and what [`OrderCalls::role`] allows. The transaction is
-/// rebuilt with these values and compared as a whole, so nothing else can differ.
+/// rebuilt with these values and compared as a whole, so nothing else can differ. It may also be signed under another permission than the
+/// owner's, or by several keys: then the chain, which knows the keys, decides whether it counts, and a warning says so.
 pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
     let TronTransaction { raw, trigger, raw_data, .. } = signed.transaction();
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
-    let signer = signed.signer().ok_or_else(|| differs("/signature"))?;
-    if signer != deposit.sender {
-        return Err(differs("/signature").with_expected(deposit.sender).with_actual(signer));
+    let signers = signed.distinct_signers()?;
+    let permission_id = signed.transaction().permission_id();
+    permission::check_id(permission_id, "/raw_data/contract/0/Permission_id")?;
+    if let ([signer], 0) = (signers.as_slice(), permission_id)
+        && *signer != deposit.sender
+    {
+        return Err(differs("/signature").with_expected(deposit.sender).with_actual(*signer));
     }
     let address = |bytes: &[u8]| bytes.try_into().ok().and_then(Address::from_prefixed);
     if address(&trigger.owner_address) != Some(deposit.sender) {
@@ -210,11 +270,20 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warning
 
     let reference = raw.ref_block_bytes.as_slice().try_into().ok().zip(raw.ref_block_hash.as_slice().try_into().ok());
     let (bytes, hash) = reference.ok_or_else(|| differs("/raw_data/ref_block_hash"))?;
-    let wallet = TxContext::new(bytes, hash, raw.expiration, raw.timestamp);
+    let mut wallet = TxContext::new(bytes, hash, raw.expiration, raw.timestamp);
+    // `check_id` has found it to be small.
+    wallet.permission = u8::try_from(permission_id).ok().map(Permission::new);
     let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call });
     if rebuilt.raw_data != *raw_data {
-        let reason = "the transaction carries a memo, tokens or a permission that the order does not need";
+        let reason = "the transaction carries a memo or tokens that the order does not need";
         return Err(differs("/raw_data").with_reason(reason));
+    }
+    if signers.len() > 1 || permission_id != 0 {
+        let signers = signers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let (owner, name) = (deposit.sender, permission::name(permission_id));
+        let detail =
+            format!("under {name} of {owner}, by the key of {signers}: whether it allows this call with these keys, the chain decides");
+        warnings.warn_in_full(Code::SignatureUnverified, &detail);
     }
     Ok(role)
 }

@@ -1,0 +1,56 @@
+//! Named keys that sign calls in place of the sender's own key, as Tron's permissions allow it.
+
+use alloy_primitives::Address;
+
+/// The keys that sign for the sender, each with its weight, and the weight that their signatures must reach together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Signers {
+    /// The weight that is needed.
+    pub threshold: u64,
+    /// The accounts of the keys, none twice, with their weights.
+    pub keys: Vec<(Address, u64)>,
+}
+
+impl Signers {
+    /// Creates the list. Whoever makes it has checked that the weights can reach the threshold.
+    #[must_use]
+    pub const fn new(threshold: u64, keys: Vec<(Address, u64)>) -> Self {
+        Self { threshold, keys }
+    }
+
+    /// Returns whether a key is named.
+    pub(crate) fn contains(&self, key: Address) -> bool {
+        self.keys.iter().any(|(named, _)| *named == key)
+    }
+
+    /// Returns whether the keys that have signed reach the threshold. Each counts once.
+    pub(crate) fn are_enough(&self, signed: &[Address]) -> bool {
+        let weights = self.keys.iter().filter(|(key, _)| signed.contains(key)).map(|(_, weight)| *weight);
+        weights.fold(0_u64, u64::saturating_add) >= self.threshold
+    }
+
+    /// Writes the keys that have not signed.
+    pub(crate) fn describe(&self, signed: &[Address], format: fn(Address) -> String) -> String {
+        let open = self.keys.iter().filter(|(key, _)| !signed.contains(key));
+        open.map(|(key, _)| format(*key)).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_counts_once() {
+        let [a, b, c] = [1, 2, 3].map(Address::repeat_byte);
+        let signers = Signers::new(3, vec![(a, 2), (b, 1)]);
+        for (signed, enough) in [(vec![], false), (vec![a], false), (vec![a, a], false), (vec![b, b, b], false), (vec![a, c], false)] {
+            assert_eq!(signers.are_enough(&signed), enough, "{signed:?}");
+        }
+        assert!(signers.are_enough(&[b, a]));
+        assert!(Signers::new(u64::MAX, vec![(a, u64::MAX), (b, 1)]).are_enough(&[a, b]));
+        assert!(signers.contains(a) && !signers.contains(c));
+        assert_eq!(signers.describe(&[a], |key| key.to_string()), b.to_string());
+    }
+}
