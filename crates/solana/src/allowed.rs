@@ -19,7 +19,7 @@ use countersign_core::{Code, Policy, Refusal, text};
 use solana_message::compiled_instruction::CompiledInstruction;
 
 use crate::address::{ASSOCIATED_TOKEN_PROGRAM, Address, COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM};
-use crate::fees::ComputeBudget;
+use crate::fees::{ComputeBudget, NO_UNITS};
 use crate::htlc::{AccountRole, read_only};
 use crate::message::{InstructionLayout, refuse};
 
@@ -60,6 +60,9 @@ impl AllowedInstruction {
                     Some(Self::ComputeUnitPrice(price)) => (Self::ComputeUnitPrice(price), price),
                     _ => return Err(malformed()),
                 };
+                if allowed == Self::ComputeUnitLimit(0) {
+                    return Err(refuse(at, Code::GasLimitTooLow, &place.data).with_reason(NO_UNITS).with_actual(value));
+                }
                 if value > max {
                     let refusal = refuse(at, Code::GasLimitTooHigh, &place.data).with_expected(format!("at most {max} {unit}"));
                     return Err(refusal.with_actual(value));

@@ -152,7 +152,8 @@ struct Instructions<'m> {
 /// the most bytes of accounts.
 fn compute_budget(data: &[u8]) -> Option<u8> {
     match data {
-        [4, 0, 0, 0, 0] => None,
+        // With a limit of 0, the transaction fails.
+        [2 | 4, 0, 0, 0, 0] => None,
         [tag @ (2 | 4), _, _, _, _] | [tag @ 3, _, _, _, _, _, _, _, _] => Some(*tag),
         _ => None,
     }

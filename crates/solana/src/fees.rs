@@ -34,6 +34,9 @@ pub(crate) const MAX_LOADED: u64 = 64 * 1024 * 1024;
 const HEAP: RangeInclusive<u32> = 32_768..=262_144;
 const HEAP_STEP: u32 = 1_024;
 
+/// Why a limit of 0 is refused. A redemption that fails has shown its secret, too.
+pub(crate) const NO_UNITS: &str = "without this limit, the transaction fails and costs its fee";
+
 /// A priority fee that the wallet sets.
 ///
 /// ```
@@ -153,8 +156,7 @@ impl FeeLimits {
         };
         for (member, value) in [(UNITS, units), (LOADED, loaded)] {
             if value == 0 {
-                let reason = "without this limit, the transaction fails and costs its fee";
-                return Err(refuse(Code::GasLimitTooLow, member).with_reason(reason).with_actual(0_u64));
+                return Err(refuse(Code::GasLimitTooLow, member).with_reason(NO_UNITS).with_actual(0_u64));
             }
         }
         at_most(UNITS, self.limit, units.into(), "compute units")?;

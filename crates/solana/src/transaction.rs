@@ -15,7 +15,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use crate::address::Address;
 use crate::deposit::{Deposit, ProposedTransaction};
 use crate::encoding;
-use crate::fees::{ComputeBudget, PriorityFee};
+use crate::fees::{ComputeBudget, NO_UNITS, PriorityFee};
 use crate::message::Decoded;
 use crate::nonce::DurableNonce;
 
@@ -102,11 +102,15 @@ impl TxContext {
         SentBy::new(sender, self)
     }
 
-    /// Refuses a blockhash that has expired.
+    /// Refuses a blockhash that has expired, and a limit with which the transaction would fail.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.nonce.is_some() && self.recent_blockhash.is_some() {
             let refusal = Refusal::new(Code::UnexpectedField, "/recent_blockhash");
             return Err(refusal.with_reason("the nonce stands in place of the blockhash"));
+        }
+        if self.priority_fee.is_some_and(|fee| fee.compute_unit_limit == Some(0)) {
+            let refusal = Refusal::new(Code::GasLimitTooLow, "/priority_fee/compute_unit_limit");
+            return Err(refusal.with_reason(NO_UNITS).with_actual(0_u64));
         }
         if let (Some(now), Some(last)) = (self.block_height, self.last_valid_block_height)
             && now > last

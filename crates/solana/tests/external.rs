@@ -139,7 +139,13 @@ fn a_wallets_fee_is_within_the_policy() -> TestResult {
     // A limit of the bytes of accounts costs nothing. Zero would make the transaction invalid.
     assert!(order.matches(&with(&[price(1), limit(1_000), compute_budget(4, &[0, 0, 1, 0])])).is_ok());
     assert_eq!(refused(&order, &with(&[compute_budget(4, &[0, 0, 1, 0]), compute_budget(4, &[0, 0, 2, 0])])), "/message/instructions/1");
-    for other in [compute_budget(1, &[0, 0, 1, 0]), compute_budget(4, &[0; 4]), compute_budget(3, &[1]), compute_budget(2, &[])] {
+    for other in [
+        compute_budget(1, &[0, 0, 1, 0]),
+        compute_budget(4, &[0; 4]),
+        compute_budget(2, &[0; 4]),
+        compute_budget(3, &[1]),
+        compute_budget(2, &[]),
+    ] {
         assert_eq!(refused(&order, &with(&[other])), "/message/instructions/0/program_id");
     }
     let mut with_account = price(1);

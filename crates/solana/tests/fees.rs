@@ -180,6 +180,20 @@ fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
     Ok(())
 }
 
+/// The network takes the fee of a transaction that fails, and a redemption shows its secret.
+#[test]
+fn a_limit_of_no_compute_units_is_refused() -> TestResult {
+    let none = || TxContext::new().with_blockhash(Hash::new_from_array([5; 32])).with_priority_fee(PriorityFee::new(1).with_limit(0));
+    let refusal = verified::<Solana>(&fixture::<Solana>("solana-native-legacy")).prepare(none()).expect_err("no units");
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooLow, "/priority_fee/compute_unit_limit"));
+    let record = countersign_testkit::recover::record::<Solana>("solana-record-testnet", |_| {})?;
+    let recovery = countersign_solana::recover::refund(&record, countersign_solana::recover::Leg::Source, countersign_testkit::registry())?;
+    let refusal =
+        recovery.prepare(none().sent_by(key::<Solana>(&fixture::<Solana>("solana-native-legacy")).address())).expect_err("no units");
+    assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooLow, "/priority_fee/compute_unit_limit"));
+    Ok(())
+}
+
 #[test]
 fn an_expired_blockhash_is_refused() -> TestResult {
     let order = verified::<Solana>(&fixture::<Solana>("solana-native-legacy"));

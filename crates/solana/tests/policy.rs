@@ -60,6 +60,29 @@ fn what_the_policy_allows_is_accepted_and_shown() -> TestResult {
     Ok(())
 }
 
+/// A message of version 1 without compute units is refused too: it fails, and costs the owner its fee.
+#[test]
+fn a_limit_of_no_compute_units_is_refused() -> TestResult {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    let case = rejected("solana-compute-unit-limit-above");
+    let allows = policy(&json!({ "solana_compute_unit_limit": u64::MAX, "solana_compute_unit_price": u64::MAX }));
+    let mut line = case.json();
+    let payload = line.pointer_mut("/response/result/versioned_tx").ok_or("no payload")?;
+    let mut bytes = STANDARD.decode(payload.as_str().ok_or("no text")?)?;
+    // No accounts, five bytes of data, the tag, and the units.
+    let at = bytes.windows(3).position(|part| part == [0, 5, 2]).ok_or("no limit")?;
+    bytes[at + 3..at + 7].fill(0);
+    *payload = json!(STANDARD.encode(bytes));
+    let refusal = outcome_under::<Solana>(&case.with_input(line.to_string()), case.registry, &allows).expect_err("no units");
+    assert_eq!(
+        (refusal.code(), refusal.location()),
+        (Code::GasLimitTooLow, &*format!("/response/result/versioned_tx#{}-{}", at + 2, at + 7))
+    );
+    assert!(outcome_under::<Solana>(&case, case.registry, &allows).is_ok());
+    Ok(())
+}
+
 /// Under the most permissive policy, each changed byte is still refused, shown, or without effect.
 #[test]
 fn every_byte_is_accounted_for_under_the_widest_policy() -> TestResult {
