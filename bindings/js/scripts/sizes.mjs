@@ -4,14 +4,17 @@ import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
-/** What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, and the tables of Starknet's Pedersen hash, which old contracts need. */
-const REACHED = { all: 1_016_000, bitcoin: 418_000, starknet: 479_000, sui: 393_000 };
+/**
+ * What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, the tables of Starknet's Pedersen hash, which old contracts need, and
+ * the spellings of signatures and transactions of EVM's wallets.
+ */
+const REACHED = { all: 1_062_000, bitcoin: 429_000, evm: 366_000, starknet: 485_000, sui: 402_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_791_000;
+const SWAP = 1_850_000;
 
 /** Most bytes of the build with the page of an order. */
-const PAGE = 1_150_000;
+const PAGE = 1_200_000;
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
 export const limitOf = (build) => ({ swap: SWAP, page: PAGE, ...REACHED }[build] ?? 350_000);
