@@ -21,7 +21,7 @@ fn example(chain_id: u64, to: &str, value: u64, gas_limit: u64, calls: &TxContex
 
 fn signed(transaction: &EvmTransaction, key: &Key) -> Vec<u8> {
     let signature = key.sign(&transaction.digest()).unwrap();
-    let (_, bytes, _) = transaction.signed(&signature);
+    let (_, bytes, _) = transaction.signed(&signature, &[]);
     bytes
 }
 
