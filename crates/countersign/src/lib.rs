@@ -83,7 +83,9 @@
 //! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
 //! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy, and its `EthereumWallet` | `alloy-signer` 2.5, `alloy-network` 2.5 |
 //! | `starknet-signer` | | `sign_with_async` takes signers of starknet-rs | `starknet-signers` 0.14 |
+//! | `starknet-rust-signer` | | the same for starknet-rust, the maintained fork | `starknet-rust-signers` 0.20 |
 //! | `starknet-rs` | | conversions to and from the types of starknet-rs | `starknet-core` 0.16 |
+//! | `starknet-rust` | | the same for starknet-rust | `starknet-rust-core` 0.20 |
 //! | `solana-signer-3`, `solana-signer-4` | | `sign_with` takes signers of this version; `solana-signer` is the newest | `solana-signer` 3, `solana-signer` 4 |
 //! | `sui-signer` | | `sign_with` takes signers of Mysten's SDK | `sui-crypto` 0.4 |
 //! | `qr` | | QR codes of Bitcoin payment URIs | |

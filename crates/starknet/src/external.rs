@@ -92,6 +92,10 @@ impl Deposit {
     }
 }
 
+/// Why a transaction with a proof is refused, or with the facts of one.
+pub(crate) const CARRIES_PROOF: &str =
+    "the transaction carries a proof (SNIP-36), which no order needs: have the wallet send the calls without it";
+
 impl InvokeTransaction {
     /// Parses the JSON of an invoke transaction of version 3: the parameter of `starknet_addInvokeTransaction`, or the result of
     /// `starknet_getTransactionByHash`. Other fields, such as `transaction_hash`, are ignored.
@@ -116,8 +120,7 @@ impl InvokeTransaction {
         // They are part of what is signed (SNIP-36), and no order needs any. Nodes write an empty list, or nothing.
         for key in ["proof_facts", "proof"] {
             if let Some(proof) = members.get(key).filter(|proof| !is_nothing(proof)) {
-                let reason = "the transaction carries a proof (SNIP-36), which no order needs: have the wallet send the calls without it";
-                return Err(proof.at().refuse(Code::TransactionMismatch).with_reason(reason));
+                return Err(proof.at().refuse(Code::TransactionMismatch).with_reason(CARRIES_PROOF));
             }
         }
         let bounds = members.need("resource_bounds")?;

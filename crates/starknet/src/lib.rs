@@ -16,9 +16,9 @@ pub mod reader;
 pub mod received;
 pub mod recover;
 mod signature;
-#[cfg(feature = "starknet-signer")]
+#[cfg(any(feature = "starknet-signer", feature = "starknet-rust-signer"))]
 mod signer;
-#[cfg(feature = "starknet-rs")]
+#[cfg(any(feature = "starknet-rs", feature = "starknet-rust"))]
 mod starknet_rs;
 mod summary;
 pub mod transaction;
@@ -32,6 +32,10 @@ pub use payloads::{InvokePayload, MessagePayload, Payload, SignedPayloads, Unsig
 pub use signature::ExternalSignature;
 #[cfg(feature = "starknet-rs")]
 pub use starknet_core;
+#[cfg(feature = "starknet-rust")]
+pub use starknet_rust_core;
+#[cfg(feature = "starknet-rust-signer")]
+pub use starknet_rust_signers;
 #[cfg(feature = "starknet-signer")]
 pub use starknet_signers;
 pub use starknet_types_core;
@@ -43,8 +47,10 @@ pub use transaction::{
 use countersign_core::family::ChainFamily;
 use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
-#[cfg(feature = "starknet-signer")]
+#[cfg(any(feature = "starknet-signer", feature = "starknet-rust-signer"))]
 pub use signer::SignerError;
+#[cfg(feature = "starknet-rust-signer")]
+pub use signer::ViaStarknetRust;
 
 /// The Starknet family. It is the type parameter of the states in `countersign_core`.
 ///

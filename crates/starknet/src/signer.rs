@@ -1,6 +1,6 @@
-//! Signers of starknet-rs: local keys, Ledger.
+//! Signers of starknet-rs, and of starknet-rust, its maintained fork: local keys, Ledger.
 //!
-//! The signer trait of starknet-rs signs hashes. These hashes are computed from the verified order, and each returned signature is
+//! The signer traits of both sign hashes. These hashes are computed from the verified order, and each returned signature is
 //! proven.
 
 use std::error::Error;
@@ -8,14 +8,13 @@ use std::fmt;
 
 use countersign_core::Refusal;
 use countersign_core::family::{SignWithAsync, Signing};
-use starknet_signers::Signer;
 use starknet_types_core::felt::Felt;
 
 use crate::Starknet;
 use crate::payloads;
 use crate::signature::ExternalSignature;
 
-/// Why a signer of starknet-rs did not sign. `P` is its error for the public key, `S` its error for signing.
+/// Why a signer of starknet-rs or starknet-rust did not sign. `P` is its error for the public key, `S` its error for signing.
 ///
 /// The message contains the cause, so [`source`](Error::source) is the cause's own source.
 #[derive(Debug)]
@@ -55,24 +54,39 @@ impl<P, S> From<Refusal> for SignerError<P, S> {
     }
 }
 
-impl<S: Signer + Sync + ?Sized> SignWithAsync<S> for Starknet
-where
-    S::GetPublicKeyError: 'static,
-    S::SignError: 'static,
-{
-    type Error = SignerError<S::GetPublicKeyError, S::SignError>;
+/// Tells signers of starknet-rust apart from those of starknet-rs, in the parameter `Via` of [`SignWithAsync`]. It is always inferred.
+#[cfg(feature = "starknet-rust-signer")]
+#[derive(Debug)]
+pub enum ViaStarknetRust {}
 
-    /// Signs all requests that are not signed yet. Each signature is proven with the signer's own public key. If the wallet gave the
-    /// account's public key, the signer must have that key.
-    async fn sign_with_async(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), Self::Error> {
-        let public_key = signer.get_public_key().await.map_err(SignerError::PublicKey)?.scalar();
-        // Checked first, so that a hardware signer never asks its owner to confirm a signature that would be refused.
-        payloads::check_public_key(signing.payloads().public_key, || public_key)?;
-        for request in signing.requests() {
-            let hash = Felt::from_bytes_be_slice(&request.digest);
-            let made = signer.sign_hash(&hash).await.map_err(SignerError::Sign)?;
-            signing.attach(request.id, ExternalSignature::from([made.r, made.s]).with_public_key(public_key))?;
+/// Lets the signers of a crate sign. The traits of the two crates have the same functions, and are two traits to Rust.
+macro_rules! let_sign {
+    ($sdk:ident, $via:ty) => {
+        impl<S: $sdk::Signer + Sync + ?Sized> SignWithAsync<S, $via> for Starknet
+        where
+            S::GetPublicKeyError: 'static,
+            S::SignError: 'static,
+        {
+            type Error = SignerError<S::GetPublicKeyError, S::SignError>;
+
+            /// Signs all requests that are not signed yet. Each signature is proven with the signer's own public key. If the wallet gave
+            /// the account's public key, the signer must have that key.
+            async fn sign_with_async(signing: &mut Signing<'_, Self>, signer: &S) -> Result<(), Self::Error> {
+                let public_key = signer.get_public_key().await.map_err(SignerError::PublicKey)?.scalar();
+                // Checked first, so that a hardware signer never asks its owner to confirm a signature that would be refused.
+                payloads::check_public_key(signing.payloads().public_key, || public_key)?;
+                for request in signing.requests() {
+                    let hash = Felt::from_bytes_be_slice(&request.digest);
+                    let made = signer.sign_hash(&hash).await.map_err(SignerError::Sign)?;
+                    signing.attach(request.id, ExternalSignature::from([made.r, made.s]).with_public_key(public_key))?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
-    }
+    };
 }
+
+#[cfg(feature = "starknet-signer")]
+let_sign!(starknet_signers, ());
+#[cfg(feature = "starknet-rust-signer")]
+let_sign!(starknet_rust_signers, ViaStarknetRust);

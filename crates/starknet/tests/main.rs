@@ -21,8 +21,8 @@ mod read;
 mod reader;
 mod recover;
 mod sign;
-#[cfg(feature = "starknet-signer")]
+#[cfg(any(feature = "starknet-signer", feature = "starknet-rust-signer"))]
 mod signers;
-#[cfg(feature = "starknet-rs")]
+#[cfg(any(feature = "starknet-rs", feature = "starknet-rust"))]
 mod starknet_rs;
 mod summary;

@@ -12,7 +12,9 @@
 //! | Tron | no crate: protobuf bytes, and the JSON of TronWeb | `tron` | |
 //! | Starknet | `starknet-types-core` 0.2, the `Felt` of every current crate | `starknet` | |
 //! | | types: `starknet-core` 0.16; `starknet` 0.17 re-exports it | `starknet-rs` | JSON: `matches_bytes`, [`requests`](crate::UnsignedOrder::requests) |
+//! | | types: `starknet-rust-core` 0.20; `starknet-rust` 0.20 re-exports it | `starknet-rust` | the same |
 //! | | signers: `starknet-signers` 0.14 | `starknet-signer` | `sign_with_fn` with `[Felt; 2]` |
+//! | | signers: `starknet-rust-signers` 0.20 | `starknet-rust-signer` | the same |
 //! | Solana | `solana-transaction` 4.1, `solana-message` 4.2, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
 //! | | signers: `solana-signer` 3, with `solana-keypair` 3 | `solana-signer-3` | `sign_with_fn` with 64 bytes |
 //! | | signers: `solana-signer` 4, with `solana-keypair` 4 | `solana-signer-4` | the same |
@@ -20,8 +22,9 @@
 //! | | signers: `sui-crypto` 0.4 | `sui-signer` | `sign_with_fn`, or [`attach_text`](crate::UnsignedOrder::attach_text) with the flag, signature and key in base64 |
 //! | Bitcoin, Litecoin | `bitcoin` 0.32; `bdk_wallet` 3 has it | `bitcoin` | a PSBT in base64: `attach_text`; consensus bytes: `matches_bytes` |
 //!
-//! The feature `solana-signer` turns on the newer of the two features for Solana's signers. Both may be on. `.ci/neighbours` in the
-//! repository builds small wallets together with these SDKs.
+//! The feature `solana-signer` turns on the newer of the two features for Solana's signers. Both may be on. So may all four for
+//! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. `.ci/neighbours` in the repository builds small wallets
+//! together with these SDKs.
 //!
 //! ```toml
 //! [dependencies]
