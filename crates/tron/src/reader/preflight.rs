@@ -18,7 +18,11 @@ use crate::{Address, UnsignedOrder};
 const MAX_PARAMETERS: usize = 1_024;
 
 /// The bytes of a transaction that are not signed: the signature with its tag, and the bytes that nodes reserve for the result.
-const REST_OF_TRANSACTION: u64 = 67 + 64 + 5;
+const REST_OF_TRANSACTION: u64 = SIGNATURE_BYTES + 64 + 5;
+/// The bytes of a signature with its tag.
+const SIGNATURE_BYTES: u64 = 67;
+/// What a transaction with several signatures costs if the chain's parameters do not say it, in sun.
+const SEVERAL_SIGNATURES: u64 = 1_000_000;
 
 /// The energy that a redemption is assumed to use, because running it would show the secret. It covers a token transfer to an address
 /// without a balance of the token, and the work of the HTLC. A redemption that runs out of energy reveals the secret for nothing.
@@ -59,6 +63,8 @@ struct Step {
     fee_limit: u64,
     /// The size of the whole transaction in bytes.
     bytes: u64,
+    /// Whether more than one key may sign it.
+    has_several_keys: bool,
 }
 
 /// The figures may differ: endpoints must only agree that the order can be funded.
@@ -120,6 +126,8 @@ struct Resources {
     energy_price: u64,
     /// The price of one byte, in sun.
     bandwidth_price: u64,
+    /// What a transaction with several signatures costs beside, in sun.
+    several_signatures: u64,
 }
 
 impl Machine for PreflightCheck {
@@ -187,6 +195,9 @@ fn cost_of(steps: &[Step], resources: Resources, energy_used: Option<u64>) -> U2
     let mut bandwidth = resources.bandwidth;
     for step in steps {
         cost = cost.saturating_add(U256::from(step.value));
+        if step.has_several_keys {
+            cost = cost.saturating_add(U256::from(resources.several_signatures));
+        }
         match bandwidth.checked_sub(step.bytes) {
             Some(left) => bandwidth = left,
             None => cost = cost.saturating_add(U256::from(step.bytes).saturating_mul(U256::from(resources.bandwidth_price))),
@@ -245,7 +256,7 @@ impl Question for OnChain<Payer> {
         let Payer { fee_limit, payout, .. } = self.subject;
         let (balance, resources) = (coins(&replies.get(0)?)?, Resources::read(&replies.get(1)?, &replies.get(2)?)?);
         // As in the preflight of the redemption itself.
-        let step = Step { role: Role::Redeem, value: 0, fee_limit, bytes: REDEMPTION_BYTES };
+        let step = Step { role: Role::Redeem, value: 0, fee_limit, bytes: REDEMPTION_BYTES, has_several_keys: false };
         let cost = cost_of(&[step], resources, None);
         Ok(Judged(match payout {
             Some(payout) => check_worth(payout, cost),
@@ -275,17 +286,18 @@ impl Resources {
         let energy = left("EnergyLimit", "EnergyUsed")?;
         let cursor = value(prices)?;
         let list = cursor.object()?.need("chainParameter")?;
-        let (mut energy_price, mut bandwidth_price) = (None, None);
+        let (mut energy_price, mut bandwidth_price, mut several_signatures) = (None, None, SEVERAL_SIGNATURES);
         for parameter in list.array()?.take(MAX_PARAMETERS) {
             let members = parameter.object()?;
             match members.need("key")?.text()? {
                 "getEnergyFee" => energy_price = Some(count(members.get("value"))?),
                 "getTransactionFee" => bandwidth_price = Some(count(members.get("value"))?),
+                "getMultiSignFee" => several_signatures = count(members.get("value"))?,
                 _ => {}
             }
         }
         match (energy_price, bandwidth_price) {
-            (Some(energy_price), Some(bandwidth_price)) => Ok(Self { energy, bandwidth, energy_price, bandwidth_price }),
+            (Some(energy_price), Some(bandwidth_price)) => Ok(Self { energy, bandwidth, energy_price, bandwidth_price, several_signatures }),
             _ => Err(list.refuse(Code::MissingField).with_expected("getEnergyFee and getTransactionFee").into()),
         }
     }
@@ -301,6 +313,8 @@ impl Plan {
         let payloads = order.payloads();
         let sender = Address::from(payloads.sender);
         let (mut steps, mut calls) = (Vec::new(), Vec::new());
+        let keys = payloads.signers().map_or(1, |signers| signers.keys.len());
+        let further = u64::try_from(keys.saturating_sub(1)).unwrap_or(u64::MAX);
         for payload in &payloads.calls {
             let (raw, trigger) = (&payload.transaction.raw, &payload.transaction.trigger);
             let to = trigger.contract_address.as_slice().try_into().ok().and_then(Address::from_prefixed);
@@ -311,7 +325,8 @@ impl Plan {
                 role: payload.role,
                 value: trigger.call_value.unsigned_abs(),
                 fee_limit: raw.fee_limit.unsigned_abs(),
-                bytes: signed.saturating_add(REST_OF_TRANSACTION),
+                bytes: signed.saturating_add(REST_OF_TRANSACTION).saturating_add(further.saturating_mul(SIGNATURE_BYTES)),
+                has_several_keys: further > 0,
             });
         }
         let has = |role| steps.iter().any(|step: &Step| step.role == role);

@@ -10,7 +10,7 @@ use countersign_tron::reader::{
     Balance, BalanceOf, Broadcast, Context, Contract, OnChain, Plan, Preflight, PreflightCheck, Receiver, ReceiverCheck,
 };
 use countersign_tron::recover::{self, Leg};
-use countersign_tron::{Address, Tron as Family, TxContext, UnsignedOrder, VerifiedOrder, read};
+use countersign_tron::{Address, Permission, Tron as Family, TxContext, UnsignedOrder, VerifiedOrder, read};
 use serde_json::{Value, json};
 
 use super::others::signed;
@@ -194,6 +194,27 @@ fn judge(plan: &Plan, chain: &Tron, lie: impl Fn(&str, &Value) -> Option<Value>)
 /// The account's resources.
 fn resources(resources: Value) -> impl Fn(&str, &Value) -> Option<Value> {
     move |path, _| (path == "/wallet/getaccountresource").then(|| resources.clone())
+}
+
+/// More than one signature has a fee of its own, for each transaction, and 67 bytes for each further one.
+#[test]
+fn several_signatures_are_counted() {
+    let wallet = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+    let keys = |count: u8| (1..=count).map(|byte| (Address::from(AbiAddress::new([byte; 20])), 1)).collect::<Vec<_>>();
+    let price = |count: u8, fee: Option<u64>| {
+        let permission = Permission::new(2).with_keys(count.into(), keys(count));
+        let unsigned = order(WITH_APPROVAL).prepare(wallet.clone().with_permission(permission)).unwrap();
+        let lie = move |path: &str, _: &Value| match (path, fee) {
+            ("/wallet/getaccountresource", _) => Some(json!({})),
+            ("/wallet/getchainparameters", Some(fee)) => Some(json!({"chainParameter": [{"key": "getEnergyFee", "value": 100},
+                {"key": "getTransactionFee", "value": 1_000}, {"key": "getMultiSignFee", "value": fee}]})),
+            _ => None,
+        };
+        judge(&Plan::new(CHAIN_ID, &unsigned).unwrap(), &chain(WITH_APPROVAL), lie).unwrap().cost.to::<u64>()
+    };
+    let calls = u64::try_from(prepared(WITH_APPROVAL).payloads().calls.len()).unwrap();
+    assert_eq!(price(3, None) - price(1, None), calls * (1_000_000 + 2 * 67 * 1_000));
+    assert_eq!(price(3, Some(7)) - price(1, Some(7)), calls * (7 + 2 * 67 * 1_000));
 }
 
 /// A transaction takes all of its bytes from one source of bandwidth, or pays 1,000 sun for each.
