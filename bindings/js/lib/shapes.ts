@@ -1003,7 +1003,7 @@ export const BIGINT_MEMBERS: ReadonlySet<string> = new Set(["amount", "number"])
 export const BYTE_MEMBERS: ReadonlySet<string> = new Set(["digest", "payload"]);
 
 /** Members of wallet contexts that are JSON integers, by their names in JSON. @internal */
-export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "expiration", "id", "last_valid_block_height", "nonce", "permission_id", "threshold", "timestamp", "vout", "weight"]);
+export const INTEGER_MEMBERS: ReadonlySet<string> = new Set(["block_height", "compute_unit_limit", "expiration", "heap_size", "id", "last_valid_block_height", "loaded_accounts_data_size_limit", "nonce", "permission_id", "priority_fee", "threshold", "timestamp", "vout", "weight"]);
 
 /** Members of wallet contexts whose numbers are decimal text, by their names in JSON. @internal */
 export const DECIMAL_MEMBERS: ReadonlySet<string> = new Set(["fee_rate", "gas_budget", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas"]);

@@ -12,7 +12,7 @@
 //! | Tron | no crate: protobuf bytes, and the JSON of TronWeb | `tron` | |
 //! | Starknet | `starknet-types-core` 0.2, the `Felt` of every current crate | `starknet` | |
 //! | | types: `starknet-core` 0.16; `starknet` 0.17 re-exports it | `starknet-rs` | JSON: `matches_bytes`, [`requests`](crate::UnsignedOrder::requests) |
-//! | | types: `starknet-rust-core` 0.20; `starknet-rust` 0.20 re-exports it | `starknet-rust` | the same |
+//! | | types: `starknet-rust-core` 0.20, which `starknet-rust` re-exports | `starknet-rust` | the same |
 //! | | signers: `starknet-signers` 0.14 | `starknet-signer` | `sign_with_fn` with `[Felt; 2]` |
 //! | | signers: `starknet-rust-signers` 0.20 | `starknet-rust-signer` | the same |
 //! | Solana | `solana-transaction` 4.1, `solana-message` 4.2, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
