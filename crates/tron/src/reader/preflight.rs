@@ -297,7 +297,9 @@ impl Resources {
             }
         }
         match (energy_price, bandwidth_price) {
-            (Some(energy_price), Some(bandwidth_price)) => Ok(Self { energy, bandwidth, energy_price, bandwidth_price, several_signatures }),
+            (Some(energy_price), Some(bandwidth_price)) => {
+                Ok(Self { energy, bandwidth, energy_price, bandwidth_price, several_signatures })
+            }
             _ => Err(list.refuse(Code::MissingField).with_expected("getEnergyFee and getTransactionFee").into()),
         }
     }
