@@ -15,7 +15,7 @@ use crate::dispatch::{each_family, unsupported};
 ///
 /// # Errors
 ///
-/// A [`Refusal`] at the first member of `/transaction` that is missing, malformed or, with [`Code::TransactionMismatch`], not as in the
+/// A [`Refusal`] at the first member of `/transaction` that is missing, malformed or, with `transaction_mismatch`, not as in the
 /// order.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<Role, Refusal> {
     match_with_warnings(order, transaction).map(|(role, _)| role)
@@ -26,7 +26,7 @@ pub fn matches(order: &Verified, transaction: &[u8]) -> Result<Role, Refusal> {
 ///
 /// # Errors
 ///
-/// As [`matches`].
+/// As [`matches()`].
 pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<(Role, Warnings), Refusal> {
     let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| found(order, transaction), identity] };
     found.map_err(|refusal| refusal.with_prefix("/transaction"))
