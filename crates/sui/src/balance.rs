@@ -1,8 +1,8 @@
 //! Payments from an address balance, which needs no coin objects (SIP-58).
 //!
-//! An account has a balance of each coin beside its coin objects. A transaction pays its gas from that of SUI if it lists no coins, or if
-//! it lists a *reservation* among them: a reference that stands for an amount of the balance, and not for an object. Commands can only use
-//! the coin that pays for gas if something is listed: the network refuses `GasCoin` with an empty payment.
+//! An account has a balance of each coin type beside its coin objects. A transaction pays gas from the SUI balance if its gas payment is empty,
+//! or if the payment contains a *coin reservation*: an object reference that encodes an amount of the balance. Commands can use `GasCoin`
+//! only if the payment is not empty: otherwise the network refuses the transaction.
 //!
 //! Without an object that changes its version, the same transaction could be executed again. So such a transaction is valid in at most two
 //! epochs of one network, for which validators remember what they have executed.
@@ -33,7 +33,7 @@ pub struct ValidDuring {
     pub max_epoch: u64,
     /// The digest of the network's genesis checkpoint.
     pub chain: Digest,
-    /// Any number. It distinguishes transactions that are equal otherwise: of those with one number, only the first is executed.
+    /// Any number. Two transactions that differ only in it are both executed; with the same number, only the first is.
     pub nonce: u32,
 }
 
@@ -110,8 +110,8 @@ fn id(owner: Address, chain: Digest) -> Address {
     Address::new(bytes)
 }
 
-/// Returns the reference that stands for an amount of an account's address balance of SUI, in MIST, among the coins that pay for gas. It
-/// is valid in one epoch, on the network with this genesis checkpoint. It is not an object, and nodes do not find it.
+/// Returns the coin reservation for an amount of an account's SUI address balance, in MIST, for the gas payment. It is valid in one epoch,
+/// on the network with this genesis checkpoint. It is not an object: nodes do not find it.
 ///
 /// # Errors
 ///

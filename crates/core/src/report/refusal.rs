@@ -43,7 +43,7 @@ pub enum OrderStage {
     AfterPaying,
 }
 
-/// How many bytes of a difference are shown. Their digits and what is said of them are not cut.
+/// Maximum number of differing bytes that are shown. Their digits fit into a text that is not cut.
 const MAX_DIFFERENCE: usize = 48;
 
 /// What to do about an order that is paid and refused. The secret is kept back as long as an order is refused.
@@ -110,7 +110,7 @@ impl Refusal {
         self
     }
 
-    /// Adds the range of bytes that differ to the location, and what was expected there and what came there, in hex.
+    /// Adds the byte range of the difference to the location, and the expected and the actual bytes of that range, in hex.
     ///
     /// Bytes that are equal on both sides are not shown, so that two long texts are never cut before their difference.
     #[doc(hidden)]

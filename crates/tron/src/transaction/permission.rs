@@ -33,7 +33,7 @@ pub struct Permission {
     pub id: u8,
     /// The weight that the signatures must reach.
     pub threshold: u64,
-    /// The keys, none twice. No key at all stands for the owner's own.
+    /// The keys, without duplicates. If there are none, the owner's own key signs.
     pub keys: Vec<PermissionKey>,
 }
 
