@@ -2,7 +2,8 @@
 //!
 //! Nothing is accepted here: a text was refused before, and this finds the reason that helps.
 
-use super::{AddressError, TRON_PREFIX, hex_array, rootstock_checksummed};
+use super::evm::rootstock_checksummed;
+use super::{AddressError, TRON_PREFIX, hex_array};
 use crate::network::Network;
 
 /// Schemes of payment URIs: BIP-21, ERC-681, Solana Pay, and what wallets write in the same way.
