@@ -14,11 +14,12 @@ use alloy_sol_types::SolCall;
 use countersign::tron::prost::Message;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::transaction::protocol::{Transaction, TriggerSmartContract};
-use countersign::tron::{Address as TronAddress, Key, SignedOrder, SignedTronTransaction, Tron};
+use countersign::tron::{Address as TronAddress, FundingPath, Key, SignedOrder, SignedTronTransaction, Tron, TxContext};
 use countersign::{Code, OrderRecord, Policy, Registry, Role, SecretHash, SignedTransaction, json};
-use countersign_json::prepare_json;
+use countersign_json::JsonFamily as _;
 use countersign_proofs_evm::abi::{Erc20, Htlc, NativeHtlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
+use serde_json::Value;
 
 use crate::{fixtures, registry};
 
@@ -31,6 +32,8 @@ struct Case {
     id: String,
     signed: SignedOrder,
     owner: Address,
+    /// Who may sign the calls: the owner, or the keys of the permission that is named.
+    signers: Vec<Address>,
     chain_id: u64,
     htlc: Address,
     token: Option<Address>,
@@ -44,6 +47,18 @@ struct Case {
 
 fn account(account: &countersign::Account) -> Address {
     account.array::<20>().expect("an account of 20 bytes").into()
+}
+
+fn keys_of(calls: &TxContext) -> Vec<Address> {
+    calls.permission.iter().flat_map(|permission| &permission.keys).map(|key| key.address.bytes().into()).collect()
+}
+
+/// The keys that have to sign a fixture together, if it has a permission of several.
+fn further_keys(id: &str) -> Result<Vec<Key>, Box<dyn Error>> {
+    let file: Value = serde_json::from_str(&fs::read_to_string(fixtures().join("chain/tron.json"))?)?;
+    let orders = file["orders"].as_array().ok_or("no orders")?;
+    let keys = orders.iter().filter(|order| order["case"] == id).filter_map(|order| order["keys"].as_array()).flatten();
+    keys.map(|key| Ok(key.as_str().ok_or("no text")?.parse()?)).collect()
 }
 
 impl Case {
@@ -67,8 +82,21 @@ impl Case {
         let deposit = verified.deposit();
         let (chain_id, terms) = (deposit.chain_id, deposit.terms.clone());
         let version = deposit.typed_data.as_ref().map_or_else(|| "3".to_owned(), |message| message.version.clone());
-        let mut unsigned = prepare_json::<Tron>(&verified, wallet)?;
-        unsigned.sign(&key)?;
+        let further = further_keys(&id)?;
+        let context = match Tron::read_wallet(wallet)? {
+            // Keys of a permission sign calls; the contract takes the owner's own key for the message.
+            FundingPath::Both(calls) if !further.is_empty() => FundingPath::SelfFunded(calls),
+            context => context,
+        };
+        let signers = match &context {
+            FundingPath::Both(calls) | FundingPath::SelfFunded(calls) => keys_of(calls),
+            FundingPath::Gasless => Vec::new(),
+        };
+        let signers = if signers.is_empty() { vec![owner] } else { signers };
+        let mut unsigned = verified.prepare(context)?;
+        for key in std::iter::once(&key).chain(&further) {
+            unsigned.sign(key)?;
+        }
         let signed = unsigned.finish()?;
         let secret_hash = terms.secret_hash;
         let entry = Entry {
@@ -80,7 +108,7 @@ impl Case {
             fulfilledAt: U256::ZERO,
         };
         let destination_data = terms.destination_data.unwrap_or_default();
-        Ok(Some(Self { id, signed, owner, chain_id, htlc, token, version, entry, secret_hash, destination_data, record }))
+        Ok(Some(Self { id, signed, owner, signers, chain_id, htlc, token, version, entry, secret_hash, destination_data, record }))
     }
 
     fn all() -> Result<Vec<Self>, Box<dyn Error>> {
@@ -140,18 +168,20 @@ impl Case {
     }
 }
 
-/// Executes what a node would take: the call of the broadcast bytes, in the name of whoever signed its id.
-fn execute(world: &mut World, call: &SignedTransaction<SignedTronTransaction>) -> Result<Receipt, Box<dyn Error>> {
+/// Executes what a node would take: the call of the broadcast bytes, in the owner's name, if those who may have signed its id.
+fn execute(world: &mut World, case: &Case, call: &SignedTransaction<SignedTronTransaction>) -> Result<Receipt, Box<dyn Error>> {
     assert_eq!((call.native.broadcast_bytes(), alloy_primitives::hex::encode(call.native.tx_id())), (call.bytes.clone(), call.id.clone()));
     let transaction = Transaction::decode(call.bytes.as_slice())?;
     let raw = transaction.raw_data.ok_or("no call")?;
     let contract = raw.contract.first().ok_or("no call")?;
     let trigger = TriggerSmartContract::decode(contract.parameter.as_ref().ok_or("no call")?.value.as_slice())?;
-    let signature = Signature::from_raw(transaction.signature.first().ok_or("no signature")?)?;
-    let sender = signature.recover_address_from_prehash(&call.native.tx_id())?;
-    assert_eq!(trigger.owner_address, [&[0x41], sender.as_slice()].concat());
+    let recovered =
+        transaction.signature.iter().map(|bytes| Ok(Signature::from_raw(bytes)?.recover_address_from_prehash(&call.native.tx_id())?));
+    let signed = recovered.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    assert!(!signed.is_empty() && signed.iter().all(|address| case.signers.contains(address)), "{}: {signed:?}", case.id);
+    assert_eq!(trigger.owner_address, [&[0x41], case.owner.as_slice()].concat());
     let to = Address::from_slice(&trigger.contract_address[1..]);
-    Ok(world.call(sender, to, trigger.data, U256::try_from(trigger.call_value)?)?)
+    Ok(world.call(case.owner, to, trigger.data, U256::try_from(trigger.call_value)?)?)
 }
 
 #[test]
@@ -160,7 +190,7 @@ fn the_calls_lock_exactly_the_amount() -> TestResult {
         let mut world = case.world()?;
         match (case.approval(), case.token) {
             (Some(approval), Some(token)) => {
-                assert!(execute(&mut world, &approval)?.is_success(), "{}", case.id);
+                assert!(execute(&mut world, &case, &approval)?.is_success(), "{}", case.id);
                 assert!(world.allowance(token, case.owner, case.htlc)? >= case.entry.amount, "{}", case.id);
             }
             // Approved long ago.
@@ -170,12 +200,12 @@ fn the_calls_lock_exactly_the_amount() -> TestResult {
             }
             _ => {}
         }
-        let receipt = execute(&mut world, &case.initiate())?;
+        let receipt = execute(&mut world, &case, &case.initiate())?;
         case.opened(&world, &receipt)?;
         let event: Htlc::InitiatedWithData = receipt.event(case.htlc).ok_or("no event")?;
         assert_eq!(event.destinationData, case.destination_data, "{}", case.id);
 
-        let again = execute(&mut world, &case.initiate());
+        let again = execute(&mut world, &case, &case.initiate());
         assert!(!again.is_ok_and(|receipt| receipt.is_success()), "{}: opened twice", case.id);
     }
     Ok(())
@@ -274,10 +304,10 @@ fn the_record_alone_leads_back_to_the_funds() -> TestResult {
                 let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
                 assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
             }
-            (Some(approval), _) => assert!(execute(&mut world, &approval)?.is_success()),
+            (Some(approval), _) => assert!(execute(&mut world, &case, &approval)?.is_success()),
             _ => {}
         }
-        let receipt = execute(&mut world, &case.initiate())?;
+        let receipt = execute(&mut world, &case, &case.initiate())?;
         let id = case.opened(&world, &receipt)?;
         let recovery = recover::refund(record, Leg::Source, &registry)?;
         assert_eq!(recovery.swap_id() == id.0, recovery.swap_id_recomputed(), "{}", case.id);

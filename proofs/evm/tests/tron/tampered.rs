@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, U256, hex};
 use alloy_sol_types::{SolCall, SolEvent};
 use countersign::tron::Address as TronAddress;
 use countersign::tron::prost::Message;
-use countersign::tron::transaction::protocol::{Raw, Transaction, TriggerSmartContract};
+use countersign::tron::transaction::protocol::{self, Raw, Transaction, TriggerSmartContract};
 use countersign::{Code, Policy, Refusal, Registry, Unsigned, json};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use countersign_proofs_evm::k256::sha2::{Digest, Sha256};
@@ -35,25 +35,28 @@ fn blindly(line: &Value) -> Vec<(&'static str, Transaction)> {
     let (wallet, result) = (&line["wallet"], &line["response"]["result"]);
     let hex_of = |value: &Value| hex::decode(value.as_str().unwrap()).unwrap();
     let number_of = |value: &Value| value.as_str().unwrap().parse().unwrap();
-    let owner = Account::from_secret(&hex_of(&wallet["secret_key"]).try_into().unwrap()).unwrap();
+    let signer = Account::from_secret(&hex_of(&wallet["secret_key"]).try_into().unwrap()).unwrap();
+    // The key of a permission signs for the owner, whose address is another.
+    let owner = TronAddress::from(address(&line["request"]["source"]["owner"]));
     let sign = |call: &Value| {
         let trigger = TriggerSmartContract {
-            owner_address: TronAddress::from(owner.address()).prefixed().to_vec(),
+            owner_address: owner.prefixed().to_vec(),
             contract_address: TronAddress::from(address(&call["to"])).prefixed().to_vec(),
             call_value: number_of(&call["value"]),
             data: hex_of(&call["data"]),
             ..TriggerSmartContract::default()
         };
+        let permission_id = wallet["permission_id"].as_i64().unwrap_or_default().try_into().unwrap();
         let raw = Raw {
             ref_block_bytes: hex_of(&wallet["ref_block_bytes"]),
             ref_block_hash: hex_of(&wallet["ref_block_hash"]),
             expiration: wallet["expiration"].as_i64().unwrap(),
             timestamp: wallet["timestamp"].as_i64().unwrap(),
-            contract: vec![trigger.to_contract()],
+            contract: vec![protocol::Contract { permission_id, ..trigger.to_contract() }],
             fee_limit: number_of(&call["gas_limit"]),
             ..Raw::default()
         };
-        let signature = owner.sign_digest(hash(&raw.encode_to_vec())).as_bytes().to_vec();
+        let signature = signer.sign_digest(hash(&raw.encode_to_vec())).as_bytes().to_vec();
         Transaction { raw_data: Some(raw), signature: vec![signature] }
     };
     let calls = [("approval", &result[APPROVAL]), ("initiate", &result[INITIATE])];
