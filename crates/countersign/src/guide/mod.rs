@@ -6,7 +6,7 @@
 //! | [`registry`] | the pinned chains, assets, solvers and sponsors |
 //! | [`policy`] | the limits of what the wallet signs |
 //! | [`wallets`] | the wallet context of each family: nonce, fees, coins, blockhash |
-//! | [`external`] | external wallets: signatures, PSBTs, transactions and bundles from outside |
+//! | [`external`] | external wallets and signers of teams: signatures, PSBTs, transactions and bundles from outside |
 //! | [`versions`] | which versions of a chain's SDK fit, and what to do with others |
 //! | [`restart`] | what a wallet stores so that it can continue after a restart |
 //! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
