@@ -17,7 +17,7 @@ export const LARGER = ["swap", "page"];
 /** The builds: all families, each family, and the larger ones. */
 export const BUILDS = ["all", ...FAMILIES, ...LARGER];
 /** The adapters to wallet libraries. */
-export const ADAPTERS = ["connections", "eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
+export const ADAPTERS = ["connections", "contract-wallet", "eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
 
 /** Returns the folder for tools that are built once, the same as `.ci/wasm` has. */
 export function cacheFolder() {

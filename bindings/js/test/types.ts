@@ -9,7 +9,9 @@ import type { KeyPairSigner, TransactionPartialSigner } from "@solana/signers";
 import type { Keypair as SolanaKeypair, Connection as SolanaWeb3Connection } from "@solana/web3.js";
 import type { Account, RpcProvider } from "starknet";
 import type { Chain, EIP1193Provider, LocalAccount, PrivateKeyAccount, PublicClient, Account as ViemAccount, Transport, WalletClient } from "viem";
+import type { BundlerClient, SmartAccount, ToCoinbaseSmartAccountReturnType } from "viem/account-abstraction";
 import { type ChainAnswer, type CountersignError, Order, Policy, Quorum, Registry, type SwapRecord, type UnsignedOrder } from "countersign";
+import { paymentOfUserOperation, safeCalls, sendUserOperation, signByContract, throughProvider } from "countersign/contract-wallet";
 import { type Connection, eip1193, readAll, solanaConnection, starknetProvider } from "countersign/connections";
 import { checkSent, paymentOfCalls, paymentOfReceipt, sendCalls, sendOrder, sendTransactions, signTypedData } from "countersign/eip1193";
 import { signWithSolanaWallet } from "countersign/solana-wallet";
@@ -57,6 +59,21 @@ export async function adapters(
   await signWithStarknetAccount(unsigned, account);
   const wallets: [SolanaWallet<(typeof solana.accounts)[number]>, SuiWallet<(typeof sui.accounts)[number]>] = [solana, sui];
   void wallets;
+}
+
+export async function contractWallets(
+  order: Order,
+  account: ToCoinbaseSmartAccountReturnType,
+  any: SmartAccount,
+  provider: EIP1193Provider,
+  node: PublicClient,
+  bundler: BundlerClient<Transport, Chain, SmartAccount>,
+  coinbase: BundlerClient<Transport, Chain, ToCoinbaseSmartAccountReturnType>,
+): Promise<void> {
+  for (const signer of [account, any]) await signByContract(order, (message) => signer.signTypedData(message), node);
+  await signByContract(order, throughProvider(provider), provider);
+  for (const client of [bundler, coinbase]) await paymentOfUserOperation(order, client, await sendUserOperation(order, client));
+  for (const { to, data, value } of safeCalls(order)) void [to.length, data.length, BigInt(value)];
 }
 
 export async function connections(
