@@ -2,10 +2,10 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
-use bitcoin::psbt::{self, Psbt, PsbtSighashType};
+use bitcoin::psbt::{Psbt, PsbtSighashType};
 use bitcoin::script::Instruction;
 use bitcoin::secp256k1::ecdsa;
-use bitcoin::{Amount, ScriptBuf, TapSighashType, Transaction, Witness};
+use bitcoin::{Amount, Script, ScriptBuf, TapSighashType, Transaction, Witness};
 use countersign_core::json::Cursor;
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
@@ -45,32 +45,53 @@ impl Deposit {
                 .with_expected("SIGHASH_ALL")
                 .with_actual(hash_type.to_string()));
         }
-        let open = psbt.inputs.iter().enumerate().find_map(|(index, input)| Some((index, open_hash_type(input)?)));
-        if let Some((index, hash_type)) = open {
-            return Err(Refusal::new(Code::TransactionMismatch, format!("/inputs/{index}/final_script"))
-                .with_reason("this hash type lets others change the transaction")
-                .with_expected("SIGHASH_ALL")
-                .with_actual(format!("{hash_type:#04x}")));
+        let open = psbt.inputs.iter().enumerate().find_map(|(index, input)| {
+            let hash_type = open_hash_type(input.final_script_sig.as_deref(), input.final_script_witness.as_ref())?;
+            Some(refuse_open(format!("/inputs/{index}/final_script"), hash_type))
+        });
+        open.map_or_else(|| self.is_paid_by(&psbt.unsigned_tx), Err)
+    }
+
+    /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount.
+    pub(crate) fn is_paid_by(&self, transaction: &Transaction) -> Result<Role, Refusal> {
+        let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
+        let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
+        let Some((index, output)) = paying.next() else {
+            return Err(differs("/output".to_owned()).with_reason("no output pays the deposit address").with_expected(&self.address));
+        };
+        if let Some((second, _)) = paying.next() {
+            return Err(differs(format!("/output/{second}")).with_reason("the transaction pays the deposit address twice"));
         }
-        family::Deposit::matches(self, &psbt.unsigned_tx, &mut Warnings::default())
+        if output.value != self.amount {
+            let refusal = differs(format!("/output/{index}/value")).with_expected(self.amount.to_sat());
+            return Err(refusal.with_actual(output.value.to_sat()));
+        }
+        Ok(Role::Initiate)
     }
 }
 
-/// Returns the hash type of a signature in a finalized input that does not cover all inputs and outputs; `None` if no signature is recognized
+fn refuse_open(location: String, hash_type: u8) -> Refusal {
+    Refusal::new(Code::TransactionMismatch, location)
+        .with_reason("this hash type lets others change the transaction")
+        .with_expected("SIGHASH_ALL")
+        .with_actual(format!("{hash_type:#04x}"))
+}
+
+/// Returns the hash type of a signature in the scripts of a signed input that does not cover all inputs and outputs; `None` if no signature is recognized
 /// that has one.
 ///
 /// Signatures are recognized by their form, because the outputs that the other wallet spends are not known: DER and one byte, or 65 bytes in
 /// a taproot witness, whose script path ends with a script and its control block.
-fn open_hash_type(input: &psbt::Input) -> Option<u8> {
+fn open_hash_type(script_sig: Option<&Script>, witness: Option<&Witness>) -> Option<u8> {
     let is_open = |hash_type: &u8| *hash_type != SIGHASH_ALL;
     let of_ecdsa = |bytes: &[u8]| {
         let (hash_type, der) = bytes.split_last()?;
         ecdsa::Signature::from_der(der).ok().map(|_| *hash_type).filter(is_open)
     };
     let of_schnorr = |bytes: &[u8]| bytes.last().copied().filter(|_| bytes.len() == 65);
-    let pushes = input.final_script_sig.iter().flat_map(|script| script.instructions().flatten());
+    let pushes = script_sig.iter().flat_map(|script| script.instructions().flatten());
     let pushes = pushes.filter_map(|push| if let Instruction::PushBytes(bytes) = push { Some(bytes.as_bytes()) } else { None });
-    let witness: Vec<_> = input.final_script_witness.iter().flat_map(Witness::iter).collect();
+    let witness: Vec<_> = witness.iter().flat_map(|witness| witness.iter()).collect();
     // The annex is the last of several items, and begins with this byte.
     let items = match witness.as_slice() {
         [items @ .., [0x50, ..]] if !items.is_empty() => items,
@@ -141,26 +162,24 @@ impl family::Deposit for Deposit {
         transaction::prepare(self, wallet)
     }
 
-    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<Transaction, Refusal> {
+    fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<Transaction, Refusal> {
         received::from_bytes(bytes)
     }
 
-    /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount. The paying wallet may choose
-    /// inputs, change, fee and the order of outputs.
+    /// Requires that exactly one output pays the deposit address, that it pays exactly the amount, and that every input is signed, as far
+    /// as that can be seen without the outputs that are spent: it has a script or a witness, without a hash type that lets others change the
+    /// transaction. The paying wallet may choose inputs, change, fee and the order of outputs.
     fn matches(&self, transaction: &Transaction, _: &mut Warnings) -> Result<Role, Refusal> {
-        let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
-        let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
-        let Some((index, output)) = paying.next() else {
-            return Err(differs("/output".to_owned()).with_reason("no output pays the deposit address").with_expected(&self.address));
-        };
-        if let Some((second, _)) = paying.next() {
-            return Err(differs(format!("/output/{second}")).with_reason("the transaction pays the deposit address twice"));
+        let role = self.is_paid_by(transaction)?;
+        for (index, input) in transaction.input.iter().enumerate() {
+            if input.script_sig.is_empty() && input.witness.is_empty() {
+                return Err(Refusal::new(Code::TransactionMismatch, format!("/input/{index}")).with_reason("the input is not signed"));
+            }
+            if let Some(hash_type) = open_hash_type(Some(&input.script_sig), Some(&input.witness)) {
+                return Err(refuse_open(format!("/input/{index}"), hash_type));
+            }
         }
-        if output.value != self.amount {
-            let refusal = differs(format!("/output/{index}/value")).with_expected(self.amount.to_sat());
-            return Err(refusal.with_actual(output.value.to_sat()));
-        }
-        Ok(Role::Initiate)
+        Ok(role)
     }
 }
 

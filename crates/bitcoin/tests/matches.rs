@@ -5,7 +5,7 @@ use std::str::FromStr;
 use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
 use bitcoin::psbt::Psbt;
-use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid};
+use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid, Witness};
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
 use countersign_core::{Code, Refusal, Role};
 use countersign_testkit::{Case, TestResult, fixture, received, verified};
@@ -34,10 +34,35 @@ fn what_pays_the_deposit_matches() {
         let (order, mut transaction) = (verified::<Bitcoin>(&case), signed(&case));
         assert_eq!(order.matches(&transaction).expect(id), Role::Initiate);
         // Another wallet chooses its own coins, change, fee and order of outputs.
-        transaction.input = vec![TxIn { previous_output: OutPoint::new(Txid::all_zeros(), 7), ..TxIn::default() }];
+        transaction.input.truncate(1);
+        transaction.input[0].previous_output = OutPoint::new(Txid::all_zeros(), 7);
         transaction.output[1].value = Amount::from_sat(12_345);
         transaction.output.reverse();
         assert_eq!(order.matches(&transaction).expect(id), Role::Initiate);
+    }
+}
+
+#[test]
+fn each_input_is_signed_by_hash_types_that_cover_everything() {
+    for id in CASES {
+        let case = fixture::<Bitcoin>(id);
+        let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+        for index in 0..good.input.len() {
+            let mut other = good.clone();
+            other.input[index] = TxIn { previous_output: other.input[index].previous_output, ..TxIn::default() };
+            assert_eq!(refused(&order, &other), mismatch(&format!("/input/{index}")), "{id}: not signed");
+        }
+    }
+    // The last byte of an ECDSA signature is its hash type: NONE, SINGLE, and ALL of a single input.
+    let case = fixture::<Bitcoin>(CASES[0]);
+    let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+    for hash_type in [0x02, 0x03, 0x81] {
+        let mut other = good.clone();
+        let mut items = other.input[0].witness.to_vec();
+        *items[0].last_mut().expect("a signature") = hash_type;
+        other.input[0].witness = Witness::from_slice(&items);
+        assert_eq!(refused(&order, &other), mismatch("/input/0"), "{hash_type:#x}");
+        assert_eq!(order.matches_bytes(&encode::serialize(&other)).map_err(|refusal| refusal.code()), Err(Code::TransactionMismatch));
     }
 }
 

@@ -348,9 +348,10 @@ struct Transaction {
 
 /// Returns the transactions to broadcast; none while a signature is missing.
 fn transactions(order: Unsigned) -> Vec<Transaction> {
+    let has_bytes = order.family() != Family::Starknet;
     let Ok(signed) = order.finish() else { return Vec::new() };
     let transactions = signed.transactions().into_iter();
-    transactions.map(|one| Transaction { id: one.id, bytes: (!one.bytes.is_empty()).then_some(Hex(one.bytes)) }).collect()
+    transactions.map(|one| Transaction { id: one.id, bytes: has_bytes.then_some(Hex(one.bytes)) }).collect()
 }
 
 /// Reads a secret from a file of 64 hex digits.

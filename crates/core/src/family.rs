@@ -136,7 +136,7 @@ pub trait Deposit: fmt::Debug + PartialEq + Sized {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction, or another refusal of its parts.
-    fn read_transaction(bytes: &[u8], seal: Seal<Self>) -> Result<Transaction<Self>, Refusal>;
+    fn read_transaction(&self, bytes: &[u8], seal: Seal<Self>) -> Result<Transaction<Self>, Refusal>;
 
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///

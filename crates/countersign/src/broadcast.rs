@@ -57,8 +57,8 @@ impl Signed {
             #[cfg(feature = "evm")]
             (_, Transaction::Evm(_)) => (format!("0x{}", hex::encode(bytes)), Vec::new()),
             #[cfg(feature = "starknet")]
-            (_, Transaction::Starknet(native)) => (serde_json::to_string(&native).unwrap_or_default(), Vec::new()),
-            // The bytes of a Sui transaction are without its signatures.
+            (_, Transaction::Starknet(_)) => (String::from_utf8(bytes).unwrap_or_default(), Vec::new()),
+            // Nodes take the transaction and its signatures apart.
             #[cfg(feature = "sui")]
             (Self::Sui(order), _) => (serde_json::to_string(&order.payloads().execution()).unwrap_or_default(), Vec::new()),
             #[cfg(feature = "bitcoin")]

@@ -33,7 +33,7 @@ pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<(Role
 }
 
 fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, Warnings), Refusal> {
-    order.match_with_warnings(&F::read_transaction(text)?)
+    order.match_with_warnings(&F::read_transaction(order, text)?)
 }
 
 /// Finds the payment of an EVM order among calls that an external wallet bundled, and returns the hash of its transaction.

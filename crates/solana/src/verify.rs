@@ -73,7 +73,7 @@ impl family::Deposit for Deposit {
         transaction::prepare(self, path)
     }
 
-    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<VersionedTransaction, Refusal> {
+    fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<VersionedTransaction, Refusal> {
         received::from_bytes(bytes)
     }
 

@@ -203,9 +203,12 @@ impl Signable for Unsigned {
     }
 
     fn read_signed(&self, transaction: &[u8]) -> Result<Vec<(RequestId, ExternalSignature)>, Refusal> {
-        let mut received = received::from_json(transaction)?;
+        let payload = self.invoke.as_ref().ok_or_else(not_a_payload)?;
+        let mut received = received::from_json_on(payload.invoke.chain_id, transaction)?;
         let signature = ExternalSignature::from_felts(mem::take(&mut received.signature))?;
-        let payload = self.invoke.as_ref().filter(|payload| payload.invoke.transaction == received).ok_or_else(not_a_payload)?;
+        if payload.invoke.transaction != received {
+            return Err(not_a_payload());
+        }
         Ok(vec![(request_id(payload.role), signature)])
     }
 
@@ -274,12 +277,14 @@ impl SignedPayloads {
 impl Signed for SignedPayloads {
     type Transaction = InvokeTransaction;
 
-    /// Returns the signed transaction. Its id is the transaction hash. Its bytes are empty, because nodes accept JSON, to which the
-    /// native type serializes.
+    /// Returns the signed transaction. Its id is the transaction hash. Its bytes are the JSON that nodes accept, to which the native type
+    /// serializes.
     fn transactions(&self) -> Vec<SignedTransaction<InvokeTransaction>> {
         let signed = self.0.invoke.iter().filter_map(|InvokePayload { role, invoke, signature }| {
             let native = invoke.transaction.clone().with_signature(signature.clone()?);
-            Some(SignedTransaction::new(*role, felt::to_hex(&invoke.hashes.tx_hash), Vec::new(), native))
+            // Felts and numbers always serialize.
+            let json = serde_json::to_vec(&native).unwrap_or_default();
+            Some(SignedTransaction::new(*role, felt::to_hex(&invoke.hashes.tx_hash), json, native))
         });
         signed.collect()
     }

@@ -1,7 +1,10 @@
 //! Transactions as wallets and nodes return them. They have no other form than JSON.
 
-use countersign_core::Refusal;
+use countersign_core::json::{self, Cursor};
+use countersign_core::{Code, Refusal};
+use starknet_types_core::felt::Felt;
 
+use crate::felt;
 use crate::transaction::InvokeTransaction;
 
 /// Parses the JSON of an invoke transaction of version 3, as `starknet_getTransactionByHash` returns it: see
@@ -22,4 +25,23 @@ use crate::transaction::InvokeTransaction;
 /// As [`InvokeTransaction::from_json`].
 pub fn from_json(text: &[u8]) -> Result<InvokeTransaction, Refusal> {
     InvokeTransaction::from_json(text)
+}
+
+/// Parses the same as [`from_json`], and requires that a `transaction_hash` beside the transaction is its hash on the chain with this id.
+///
+/// # Errors
+///
+/// As [`from_json`], and [`Code::TransactionMismatch`] for another hash.
+pub fn from_json_on(chain_id: Felt, text: &[u8]) -> Result<InvokeTransaction, Refusal> {
+    let value = json::parse(text)?;
+    let root = Cursor::root(&value, "");
+    let transaction = InvokeTransaction::read(&root)?;
+    if let Some(stated) = root.object()?.get("transaction_hash").filter(|stated| !stated.is_null()) {
+        let expected = transaction.hashes(chain_id).tx_hash;
+        if felt::read(stated)? != expected {
+            let refusal = stated.at().refuse(Code::TransactionMismatch).with_expected(felt::to_hex(&expected));
+            return Err(refusal.with_reason("this is not the hash of the transaction on the order's chain"));
+        }
+    }
+    Ok(transaction)
 }

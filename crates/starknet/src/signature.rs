@@ -3,6 +3,7 @@
 //! Specification: `docs/spec/starknet.md#signing`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use countersign_core::json::{self, Cursor, Value};
@@ -15,6 +16,13 @@ use crate::{curve, felt};
 const MIN_FELTS: usize = 2;
 /// The most felts of an account's signature. Dozens of guardians fit.
 const MAX_FELTS: usize = 1024;
+
+/// How many felts the signature of an account may have.
+pub(crate) const LENGTHS: RangeInclusive<usize> = MIN_FELTS..=MAX_FELTS;
+
+pub(crate) fn lengths() -> String {
+    format!("{MIN_FELTS} to {MAX_FELTS} felts")
+}
 
 /// A signature of an external signer: all felts of the account's signature array. Two felts are r and s of the Stark curve. Accounts
 /// with guardians or several owners have more.
@@ -42,11 +50,11 @@ impl ExternalSignature {
     ///
     /// [`Code::SignatureMalformed`] for fewer than 2 or more than 1024 felts.
     pub fn from_felts(felts: Vec<Felt>) -> Result<Self, Refusal> {
-        if (MIN_FELTS..=MAX_FELTS).contains(&felts.len()) {
+        if LENGTHS.contains(&felts.len()) {
             return Ok(Self { felts, public_key: None });
         }
         let refusal = Refusal::new(Code::SignatureMalformed, "").with_reason("a signature is an array of felts, or r and s");
-        Err(refusal.with_expected(format!("{MIN_FELTS} to {MAX_FELTS} felts")))
+        Err(refusal.with_expected(lengths()))
     }
 
     /// Returns the felts of the signature array.

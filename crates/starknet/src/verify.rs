@@ -20,7 +20,7 @@ use crate::htlc::{
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt, received};
+use crate::{address, felt, received, signature};
 
 /// The fields of a call. Any other field is refused.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -77,12 +77,12 @@ impl family::Deposit for Deposit {
         Ok(Unsigned::new(self.sender, *public_key, invoke, path.gasless(self.typed_data.as_ref())?))
     }
 
-    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<InvokeTransaction, Refusal> {
-        received::from_json(bytes)
+    fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<InvokeTransaction, Refusal> {
+        received::from_json_on(self.chain_id, bytes)
     }
 
-    /// Compares the sender and the calls. The signature is not verified, because only the account's own code can do that. A
-    /// transaction does not contain its chain, so read it from a node of the order's chain.
+    /// Compares the sender and the calls, and requires a signature. It is not verified, because only the account's own code can do that.
+    /// A transaction does not contain its chain, so read it from a node of the order's chain.
     fn matches(&self, transaction: &InvokeTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
         if transaction.sender_address != self.sender {
             let refusal = Refusal::new(Code::TransactionMismatch, "/sender_address").with_expected(format!("{:#x}", self.sender));
@@ -94,6 +94,10 @@ impl family::Deposit for Deposit {
                 )),
                 None => refusal,
             });
+        }
+        if !signature::LENGTHS.contains(&transaction.signature.len()) {
+            let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_reason("the transaction is not signed");
+            return Err(refusal.with_expected(signature::lengths()).with_actual(transaction.signature.len()));
         }
         let steps = [ApprovalStep::AsVerified, ApprovalStep::Exact, ApprovalStep::AlreadyApproved];
         let whole = steps.map(|step| (Role::Initiate, self.send(step)));

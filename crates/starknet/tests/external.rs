@@ -114,7 +114,22 @@ fn our_own_transaction_matches() -> TestResult {
     let read = InvokeTransaction::from_json(text.to_string().as_bytes())?;
     assert_eq!((&read, order.matches(&read)), (&sent.native, Ok(Role::Initiate)));
     assert_eq!(format!("{:#x}", read.hashes(order.deposit().chain_id).tx_hash), sent.id);
+    assert_eq!(order.matches_bytes(text.to_string().as_bytes()), Ok(Role::Initiate));
+    text["transaction_hash"] = json!("0xdead");
+    let refusal = order.matches_bytes(text.to_string().as_bytes()).expect_err("another hash");
+    assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/transaction_hash"));
     Ok(())
+}
+
+#[test]
+fn what_has_no_signature_of_an_account_does_not_match() {
+    let order = order();
+    for length in [0, 1, 1_025] {
+        let mut transaction = broadcast(&order, ExecutionEncoding::New, ApprovalStep::AsVerified);
+        transaction.signature = vec![Felt::ONE; length];
+        let refusal = order.matches(&transaction).expect_err("not signed");
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, "/signature"), "{length} felts");
+    }
 }
 
 #[test]

@@ -132,7 +132,8 @@ proptest! {
         let unsigned = order.prepare(wallet::<Starknet>(&case)).map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         let payloads = unsigned.payloads();
         let transaction = &payloads.invoke.as_ref().expect("both paths").invoke.transaction;
-        prop_assert_eq!(order.matches(transaction), Ok(Role::Initiate));
+        let signed = transaction.clone().with_signature(vec![Felt::ONE, Felt::TWO]);
+        prop_assert_eq!(order.matches(&signed), Ok(Role::Initiate));
         let (calldata, gasless) = (&transaction.calldata, payloads.message.is_some());
         let shown: Vec<_> = calldata.iter().map(|felt| format!("{felt:#x}")).collect();
         prop_assert_eq!(&shown[..1], &["0x2".to_owned()]);

@@ -29,7 +29,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
     assert_eq!(unsigned.missing(), [RequestId::Refund]);
     unsigned.sign(&key)?;
     let [sent] = unsigned.finish()?.transactions().try_into().map_err(|_| "one transaction")?;
-    assert_eq!((sent.role, sent.bytes.len(), sent.native.sender_address), (Role::Refund, 0, sender));
+    assert_eq!((sent.role, &sent.bytes, sent.native.sender_address), (Role::Refund, &serde_json::to_vec(&sent.native)?, sender));
     assert_eq!(sent.native.calldata, [Felt::ONE, recovery.call().to, htlc::REFUND, Felt::ONE, recovery.swap_id()]);
     assert_eq!(sent.id, format!("{:#x}", sent.native.hashes(recovery.chain_id()).tx_hash));
 

@@ -7,6 +7,7 @@ use countersign_core::{
 use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
 use crate::address::{format_address, format_digest};
+use crate::htlc::{byte_vector, push_length};
 use crate::key::Key;
 use crate::received::{self, Execution};
 use crate::signature::{ExternalSignature, check_low_s, is_sound};
@@ -178,8 +179,12 @@ impl SignedPayloads {
 impl Signed for SignedPayloads {
     type Transaction = SignedTransaction;
 
+    /// Returns the signed transaction. Its bytes are BCS of the transaction and its signatures, as `sui-sdk-types` encodes it.
     fn transactions(&self) -> Vec<BroadcastTransaction<SignedTransaction>> {
-        let (id, bytes) = (format_digest(&self.unsigned.digest()), self.unsigned.bytes.clone());
-        vec![BroadcastTransaction::new(self.unsigned.role, id, bytes, self.signed_transaction())]
+        let (id, signed) = (format_digest(&self.unsigned.digest()), self.signed_transaction());
+        let mut bytes = self.unsigned.bytes.clone();
+        push_length(&mut bytes, signed.signatures.len());
+        bytes.extend(signed.signatures.iter().flat_map(|signature| byte_vector(&signature.to_bytes())));
+        vec![BroadcastTransaction::new(self.unsigned.role, id, bytes, signed)]
     }
 }

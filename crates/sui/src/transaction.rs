@@ -150,8 +150,8 @@ fn blake2b(prefix: &[u8], bytes: &[u8]) -> Digest {
 
 /// Returns the role of a signed transaction in an order.
 ///
-/// The wallet may choose the gas and the expiration. The sender and the kind must be the order's, and a simple signature of the sender
-/// must be valid. Of multisig, zkLogin and passkey signatures only the address is checked, because only the network can prove them.
+/// The wallet may choose the gas and the expiration. The sender and the kind must be the order's, and simple signatures of the sender, and
+/// of the sponsor if another account pays for gas, must be valid. Of multisig, zkLogin and passkey signatures only the address is checked, because only the network can prove them.
 pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<Role, Refusal> {
     let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
     let transaction = &signed.transaction;
@@ -162,13 +162,17 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<R
     if transaction.kind != *deposit.kind {
         return Err(differs(difference(deposit, &transaction.kind)));
     }
-    let by_sender = |signature: &&UserSignature| signature.derive_addresses().any(|address| address == deposit.sender);
-    let Some((index, signature)) = signed.signatures.iter().enumerate().find(|(_, signature)| by_sender(signature)) else {
-        return Err(differs("/signatures".to_owned()).with_expected(format!("a signature of {}", deposit.sender)));
-    };
     let bytes = kind::encode_transaction(transaction).ok_or_else(|| differs("/kind".to_owned()))?;
-    if !signature::is_sound(signature, &blake2b(&INTENT, &bytes).into_inner()) {
-        return Err(differs(format!("/signatures/{index}")).with_reason("the sender's signature is not over this transaction"));
+    let digest = blake2b(&INTENT, &bytes).into_inner();
+    let payer = Some(transaction.gas_payment.owner).filter(|owner| *owner != deposit.sender);
+    for signer in std::iter::once(deposit.sender).chain(payer) {
+        let is_by = |signature: &&UserSignature| signature.derive_addresses().any(|address| address == signer);
+        let Some((index, signature)) = signed.signatures.iter().enumerate().find(|(_, signature)| is_by(signature)) else {
+            return Err(differs("/signatures".to_owned()).with_expected(format!("a signature of {signer}")));
+        };
+        if !signature::is_sound(signature, &digest) {
+            return Err(differs(format!("/signatures/{index}")).with_reason("the signature is not over this transaction"));
+        }
     }
     Ok(Role::Initiate)
 }

@@ -62,7 +62,7 @@ impl family::Deposit for Deposit {
         Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas, self.genesis)
     }
 
-    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTransaction, Refusal> {
+    fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTransaction, Refusal> {
         received::from_bytes(bytes)
     }
 

@@ -57,6 +57,13 @@ fn gas_is_free() -> TestResult {
     assert_eq!(order.matches(&sponsored), Ok(Role::Initiate));
     sponsored.signatures.reverse();
     assert_eq!(order.matches(&sponsored), Ok(Role::Initiate), "the sponsor's signature first");
+    // Nodes take the transaction only with the sponsor's signature, over the same gas.
+    let of_sponsor = sponsored.signatures.remove(0);
+    assert_eq!(refused(&order, &sponsored), "/signatures");
+    let other = TxContext::new(999, 77_000_001, vec![coin(1), coin(2)]).with_expiration_epoch(9).with_sponsor(sponsor.address());
+    let mut other = signed(&case, other, Some(&sponsor));
+    *other.signatures.last_mut().ok_or("no signature")? = of_sponsor;
+    assert_eq!(refused(&order, &other), "/signatures/1");
     Ok(())
 }
 

@@ -90,7 +90,7 @@ fn a_call_ends_in_the_same_states_as_an_order() -> TestResult {
     let transactions = unsigned.finish()?.transactions();
     let [transaction] = transactions.as_slice() else { panic!("one transaction") };
     assert_eq!((transaction.role, transaction.native.signatures.len()), (Role::Refund, 1));
-    assert_eq!(transaction.bytes, bcs::to_bytes(&transaction.native.transaction)?);
+    assert_eq!(transaction.bytes, bcs::to_bytes(&transaction.native)?);
     assert_eq!(transaction.id, transaction.native.transaction.digest().to_base58());
     Ok(())
 }

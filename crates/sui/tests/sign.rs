@@ -71,7 +71,8 @@ fn signatures_of_every_simple_scheme_are_proven() -> TestResult {
         let transactions = signed.transactions();
         let [transaction] = transactions.as_slice() else { panic!("one transaction") };
         assert_eq!((transaction.role, json!(transaction.id)), (Role::Initiate, wanted["tx_digest"].clone()));
-        assert_eq!(wanted["transaction_data"], STANDARD.encode(&transaction.bytes));
+        assert_eq!(transaction.bytes, bcs::to_bytes(&transaction.native)?);
+        assert_eq!(wanted["transaction_data"], STANDARD.encode(bcs::to_bytes(&transaction.native.transaction)?));
         assert_eq!(transaction.native.transaction.digest().to_base58(), transaction.id);
         assert_eq!(transaction.native.signatures, [signature(text).inner().clone()]);
         assert!(signed.gasless().is_none());

@@ -22,6 +22,7 @@ pub fn bytes_are_matched<F: JsonFamily>(least: usize, bytes: impl Fn(&F::Transac
         for transaction in signed.transactions() {
             let bytes = bytes(&transaction.native);
             assert_eq!(order.matches_bytes(&bytes), Ok(transaction.role), "{}", case.id);
+            assert_eq!(order.matches_bytes(&transaction.bytes), Ok(transaction.role), "{}: its own bytes", case.id);
             // All lengths of the first transactions, then a few.
             let step = if matched < 4 { 1 } else { 1 + bytes.len() / 8 };
             let shorter = (0..bytes.len()).step_by(step).map(|len| bytes[..len].to_vec());

@@ -100,7 +100,7 @@ impl family::Deposit for Deposit {
         transaction::prepare(self, path)
     }
 
-    fn read_transaction(bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTronTransaction, Refusal> {
+    fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTronTransaction, Refusal> {
         received::from_bytes(bytes)
     }
 

@@ -20,7 +20,7 @@ use crate::{UnsignedOrder, VerifiedOrder};
 /// [`Utxo::from_parts`] for a coin, and those of [`VerifiedOrder::prepare`](countersign_core::VerifiedOrder::prepare).
 pub fn replacement(order: &VerifiedOrder, sent: &Transaction, prevouts: &[TxOut], fee_rate: FeeRate) -> Result<UnsignedOrder, Refusal> {
     let deposit = order.deposit();
-    countersign_core::family::Deposit::matches(deposit, sent, &mut countersign_core::Warnings::default())?;
+    deposit.is_paid_by(sent)?;
     let refuse = |why: &'static str| Refusal::new(Code::TransactionMismatch, "/sent").with_reason(why);
     if sent.input.len() != prevouts.len() {
         return Err(refuse("not every output that the payment spends is known"));

@@ -59,7 +59,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     ///
     /// As [`matches_bytes`](Self::matches_bytes) and [`match_with_warnings`](Self::match_with_warnings).
     pub fn match_bytes_with_warnings(&self, bytes: &[u8]) -> Result<(Role, Warnings), Refusal> {
-        self.match_with_warnings(&F::Deposit::read_transaction(bytes, Seal::new())?)
+        self.match_with_warnings(&self.0.deposit.read_transaction(bytes, Seal::new())?)
     }
 }
 

@@ -261,7 +261,8 @@ pub struct SignedTransaction<T> {
     pub role: Role,
     /// Its id, as explorers write it.
     pub id: String,
-    /// The bytes that nodes accept. Empty on Starknet, whose nodes accept the native type as JSON.
+    /// The bytes of the signed transaction, as [`VerifiedOrder::matches_bytes`](super::VerifiedOrder::matches_bytes) takes them: on Starknet
+    /// JSON, on Sui BCS of the transaction and its signatures, elsewhere what nodes accept.
     pub bytes: Vec<u8>,
     /// The transaction in its native type.
     pub native: T,

@@ -13,7 +13,7 @@ use countersign::bitcoin::{
 };
 use countersign_core::chains::digits;
 use countersign_core::json::{Cursor, Members, Value};
-use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, number};
+use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, VerifiedOrder, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::inputs::{self, BitcoinSignature, BitcoinWallet};
@@ -79,7 +79,7 @@ impl JsonFamily for Bitcoin {
         unsigned.payment.as_ref().and_then(Payment::key_mismatch).map_or(Ok(()), Err)
     }
 
-    fn read_transaction(text: &[u8]) -> Result<Transaction, Refusal> {
+    fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<Transaction, Refusal> {
         received::from_bytes(&hex(text, "0x")?)
     }
 

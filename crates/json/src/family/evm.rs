@@ -5,7 +5,7 @@ use countersign::evm::alloy_consensus::TxEnvelope;
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
 use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, TxContext, Unsigned, received};
 use countersign_core::json::{Cursor, Members};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, Hex, read_approvals, read_chain_id, serialize_steps};
@@ -25,7 +25,7 @@ impl JsonFamily for Evm {
         ExternalSignature::read(signature)
     }
 
-    fn read_transaction(text: &[u8]) -> Result<TxEnvelope, Refusal> {
+    fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<TxEnvelope, Refusal> {
         match text.trim_ascii_start() {
             [b'{', ..] => received::from_json(text),
             _ => received::from_bytes(&hex(text, "")?),

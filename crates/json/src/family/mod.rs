@@ -85,7 +85,7 @@ pub trait JsonFamily: ChainFamily {
     /// # Errors
     ///
     /// A [`Refusal`] of the text or of the transaction.
-    fn read_transaction(text: &[u8]) -> Result<Self::Transaction, Refusal>;
+    fn read_transaction(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<Self::Transaction, Refusal>;
 
     /// Serializes the artefacts with the signatures so far.
     ///

@@ -9,7 +9,7 @@ use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{DurableNonce, FundingPath, Solana, TransactionPayload, TxContext, Unsigned, received};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::{Cursor, Members};
-use countersign_core::{Code, Refusal, Role};
+use countersign_core::{Code, Refusal, Role, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::inputs::{self, SolanaWallet};
@@ -22,7 +22,7 @@ impl JsonFamily for Solana {
         read_self_funded(&members).map(FundingPath::Both)
     }
 
-    fn read_transaction(text: &[u8]) -> Result<VersionedTransaction, Refusal> {
+    fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<VersionedTransaction, Refusal> {
         let bytes = STANDARD.decode(plain(text)?);
         received::from_bytes(&bytes.map_err(|_| Refusal::new(Code::WrongType, "").with_expected("base64"))?)
     }

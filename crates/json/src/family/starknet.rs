@@ -4,10 +4,10 @@
 
 use countersign::starknet::{
     DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
-    ResourceBounds, Starknet, TxContext, Unsigned, felt,
+    ResourceBounds, Starknet, TxContext, Unsigned, felt, received,
 };
 use countersign_core::json::{Cursor, Members};
-use countersign_core::{Code, Refusal, Role};
+use countersign_core::{Code, Refusal, Role, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::inputs::{self, StarknetWallet};
@@ -27,8 +27,8 @@ impl JsonFamily for Starknet {
         ExternalSignature::read(signature)
     }
 
-    fn read_transaction(text: &[u8]) -> Result<InvokeTransaction, Refusal> {
-        InvokeTransaction::from_json(text)
+    fn read_transaction(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<InvokeTransaction, Refusal> {
+        received::from_json_on(order.deposit().chain_id, text)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,7 +6,7 @@ use countersign::sui::sui_sdk_types::{Digest, ObjectReference, SignedTransaction
 use countersign::sui::{Execution, MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
 use countersign_core::chains::address::parse_solana;
 use countersign_core::json::Cursor;
-use countersign_core::{Code, Refusal, Role};
+use countersign_core::{Code, Refusal, Role, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::inputs::{self, GasCoin, SuiWallet};
@@ -44,7 +44,7 @@ impl JsonFamily for Sui {
         })
     }
 
-    fn read_transaction(text: &[u8]) -> Result<SignedTransaction, Refusal> {
+    fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<SignedTransaction, Refusal> {
         Execution::from_json(text)
     }
 

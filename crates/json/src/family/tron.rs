@@ -5,7 +5,7 @@ use countersign::tron::{
     Address, ExternalSignature, FundingPath, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned, address,
 };
 use countersign_core::json::{Cursor, Members, Value};
-use countersign_core::{Code, Refusal, number};
+use countersign_core::{Code, Refusal, VerifiedOrder, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, read_approvals, read_chain_id, serialize_steps};
@@ -32,7 +32,7 @@ impl JsonFamily for Tron {
         }
     }
 
-    fn read_transaction(text: &[u8]) -> Result<SignedTronTransaction, Refusal> {
+    fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<SignedTronTransaction, Refusal> {
         match text.trim_ascii_start() {
             [b'{', ..] => SignedTronTransaction::from_json(text),
             _ => SignedTronTransaction::from_bytes(&hex(text, "0x")?),
