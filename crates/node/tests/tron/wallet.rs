@@ -420,6 +420,43 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     }
 }
 
+/// The endpoints say themselves how late it is, and none gets what no block will contain.
+#[tokio::test]
+async fn a_quorum_says_whether_a_transaction_expires() {
+    const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
+    let (kept, id) = signed();
+    let sent = async |late: &'static [&'static str]| {
+        let lie = move |host: &str, path: &str, _: &Value| match path {
+            "/wallet/getnowblock" if late.contains(&host) => {
+                let mut block = tron(NATIVE).block(LATEST);
+                block["block_header"]["raw_data"]["timestamp"] = json!(1_800_003_590_000_u64);
+                Some(block)
+            }
+            "/wallet/broadcasthex" => Some(json!({"result": true, "txid": bare(id)})),
+            "/wallet/gettransactionbyid" => Some(json!({})),
+            _ => None,
+        };
+        let nodes = nodes(tron(NATIVE).lying(lie), 3);
+        let outcome = nodes.tron("tron").unwrap().broadcast(&kept.id, &kept.payload).await;
+        let seen = nodes.transport().seen.lock().unwrap();
+        let got: Vec<_> =
+            HOSTS.into_iter().filter(|host| seen.iter().any(|(to, path, _)| to == host && path.ends_with("/broadcasthex"))).collect();
+        (outcome, got)
+    };
+    assert!(matches!(sent(&[]).await, (Ok(()), got) if got.len() >= 2));
+    // One that is ahead, or lies, neither stops it nor gets it.
+    for (place, late) in [&HOSTS[..1], &HOSTS[1..2], &HOSTS[2..]].into_iter().enumerate() {
+        let (outcome, got) = sent(late).await;
+        assert!(outcome.is_ok() && !got.contains(&HOSTS[place]), "{outcome:?} {got:?}");
+    }
+    let (outcome, got) = sent(&HOSTS).await;
+    let error = outcome.unwrap_err();
+    assert_eq!((error.code().name(), got), ("transaction_rejected", vec![]));
+    assert!(error.to_string().contains("expiration_passed") && error.to_string().contains("take the expiration"), "{error}");
+    let (outcome, got) = sent(&HOSTS[..2]).await;
+    assert!(matches!(outcome, Err(NodeError::Rejected { .. })) && !got.contains(&"a.example") && !got.contains(&"b.example"));
+}
+
 #[tokio::test]
 async fn only_the_kept_transaction_is_sent() {
     let (kept, _) = signed();

@@ -8,11 +8,18 @@ use countersign_core::{Code, Refusal};
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::{View, chain_id, failed, hash, post, value, words};
+use super::{Block, View, chain_id, failed, hash, post, value, words};
 use crate::SignedTronTransaction;
+
+/// How long after the newest block a transaction that is sent must be valid, in milliseconds: five blocks, in which it reaches the witness
+/// that makes the next one. Wallets let theirs wait a minute.
+const MARGIN: u64 = 15_000;
 
 /// Broadcasts a signed transaction. If the endpoint does not accept it, the endpoint is asked whether it has it already: the transaction
 /// may be in a block, and have expired since.
+///
+/// The first round asks for the identity and the newest block, so that nothing is sent to another chain, or so late that no block contains
+/// it: a redemption would show the secret for nothing. The reference block is not asked for: see `docs/spec/chains.md#tron`.
 pub type Broadcast = reader::Broadcast<EncodedTransaction>;
 
 /// A signed transaction in hex, with its id and its chain.
@@ -20,6 +27,8 @@ pub struct EncodedTransaction {
     chain_id: u64,
     payload: Zeroizing<String>,
     id: B256,
+    /// Unix milliseconds.
+    expiration: u64,
 }
 
 impl fmt::Debug for EncodedTransaction {
@@ -31,12 +40,28 @@ impl fmt::Debug for EncodedTransaction {
 
 impl Sending for EncodedTransaction {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
-        let (chain_id, id) = (chain_id(&submission.network)?, decode(submission)?.tx_id());
-        Ok(Self { chain_id, payload: submission.payload.clone(), id })
+        let (chain_id, signed) = (chain_id(&submission.network)?, decode(submission)?);
+        Ok(Self { chain_id, payload: submission.payload.clone(), id: signed.tx_id(), expiration: expiration(&signed) })
     }
 
     fn identity(&self) -> Identity {
         super::identity(self.chain_id)
+    }
+
+    fn before(&self) -> Option<Request> {
+        Some(Block::newest_request(View::Newest))
+    }
+
+    fn check(&self, reply: &Reply<'_>) -> Result<Option<NotTaken>, Fault> {
+        // An endpoint that does not say is sent the transaction: the time was read when it was prepared.
+        let newest = match Block::read_newest(reply) {
+            Err(Fault::Rpc(_)) => return Ok(None),
+            newest => newest?.millis,
+        };
+        let (code, expiration) = (Code::ExpirationPassed, self.expiration);
+        let is_late = newest.saturating_add(MARGIN) >= expiration;
+        let why = || format!("{code}: it expires at {expiration} ms, and the newest block is of {newest} ms: {}", code.remedy());
+        Ok(is_late.then(|| NotTaken::Invalid(why())))
     }
 
     fn send(&self) -> Request {
@@ -80,6 +105,11 @@ impl Sending for EncodedTransaction {
         let found = cursor.object()?.get("txID").map(|found| hash(&found)).transpose()?;
         Ok((found == Some(self.id.0)).then_some(Sent::Accepted))
     }
+}
+
+/// Returns when nodes stop accepting a transaction, in Unix milliseconds. A time before 1970 is over.
+pub(super) fn expiration(signed: &SignedTronTransaction) -> u64 {
+    u64::try_from(signed.transaction().raw.expiration).unwrap_or_default()
 }
 
 /// Decodes a transaction that is to be sent, and requires that it has the stated id.

@@ -35,9 +35,7 @@ impl fmt::Debug for Tracer {
 impl Tracing for Tracer {
     fn decode(submission: &Submission, _: &Known) -> Result<Self, Refusal> {
         let (chain_id, signed) = (chain_id(&submission.network)?, broadcast::decode(submission)?);
-        // A time before 1970 is over.
-        let expiration = u64::try_from(signed.transaction().raw.expiration).unwrap_or_default();
-        Ok(Self { chain_id, id: signed.tx_id(), expiration })
+        Ok(Self { chain_id, id: signed.tx_id(), expiration: broadcast::expiration(&signed) })
     }
 
     fn identity(&self) -> Identity {

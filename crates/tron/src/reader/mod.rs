@@ -12,7 +12,7 @@
 //! | [`Context`] | 1 | 1 | the context for signing calls: an irreversible block by its height | the context |
 //! | [`Balance`] | 1 | 1 | a balance or an allowance | the amount |
 //! | [`PreflightCheck`] | at most 2 | at most 9 | whether an order can be funded | that it can, or the code of the refusal |
-//! | [`Broadcast`] | at most 3 | at most 2 | whether the endpoint accepts a transaction | whether it does |
+//! | [`Broadcast`] | at most 3 | at most 3 | whether the endpoint accepts a transaction | whether it does |
 //! | [`FateOf`] | at most 2 | 3, then 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`ReceiverCheck`] | 1 | at most 5 | whether the receiver of an order can be paid | that it can, or the code of the refusal |
 //! | [`DecimalsCheck`] | 1 | 1 | whether a token has the decimals of the registry | that it has, or the code of the refusal |

@@ -2,7 +2,7 @@
 
 use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
 use countersign_core::{BlockHeight, Network, UnixTime};
-use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare};
+use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare, id_of};
 use countersign_tron::Address;
 use countersign_tron::alloy_primitives::B256;
 use countersign_tron::reader::{self, Broadcast, NewestBlock, OnChain, Status, View};
@@ -24,16 +24,18 @@ fn a_transaction_is_sent_only_after_the_identity() {
 
     let mut reader = Reader::<Broadcast>::new(&signed, &Known::default()).unwrap();
     assert!(!format!("{reader:?}").contains(signed.payload.as_str()));
-    let Next::Ask([identity]) = reader.next() else { panic!("nothing but the identity") };
+    let Next::Ask([identity, newest]) = reader.next() else { panic!("nothing but the chain") };
     assert_eq!(identity, &reader::identity(728_126_428).request);
-    let other = Tron { genesis: 1, ..tron() }.answer(identity);
-    reader.answer(&[other]).unwrap();
+    assert!(matches!(newest, Request::Post { path, .. } if &**path == "/wallet/getnowblock"));
+    let other = Tron { genesis: 1, ..tron() };
+    let answers = [identity, newest].map(|request| other.answer(request));
+    reader.answer(&answers).unwrap();
     assert!(matches!(reader.next(), Next::Failed(Fault::WrongChain { .. })));
 
     let send = |answers: [Value; 2]| {
         let reader = Reader::<Broadcast>::new(&signed, &Known::default()).unwrap();
         let answer = |round: usize, place: usize, request: &Request| match (round, place) {
-            (_, 0) => tron().answer(request),
+            (0, _) | (_, 0) => tron().answer(request),
             _ => Answer::http(200, answers[round - 1].to_string().into_bytes()),
         };
         drive(reader, answer).map(Observation::into_output)
@@ -47,13 +49,71 @@ fn a_transaction_is_sent_only_after_the_identity() {
     assert!(matches!(send([json!({"result": true, "txid": bare([7; 32])}), knows]), Err(Fault::Malformed(_))));
 }
 
+/// A redemption that has expired would show the secret for nothing. What is on chain already counts as accepted.
+#[test]
+fn a_transaction_that_expires_is_not_sent() {
+    let signed = signed();
+    let sent = |newest: Value, known: Value| {
+        let reader = Reader::<Broadcast>::new(&signed, &Known::default()).unwrap();
+        let is_shown = std::cell::Cell::new(false);
+        let answer = |_: usize, _: usize, request: &Request| {
+            let Request::Post { path, .. } = request else { panic!("{request:?}") };
+            is_shown.set(is_shown.get() || &**path == "/wallet/broadcasthex");
+            let answer = match &**path {
+                "/wallet/getnowblock" => newest.clone(),
+                "/wallet/broadcasthex" => json!({"result": true, "txid": signed.id}),
+                "/wallet/gettransactionbyid" => known.clone(),
+                _ => return tron().answer(request),
+            };
+            Answer::http(200, answer.to_string().into_bytes())
+        };
+        (drive(reader, answer).map(Observation::into_output), is_shown.get())
+    };
+    let at = |millis: u64| {
+        let mut block = tron().block(LATEST);
+        block["block_header"]["raw_data"]["timestamp"] = json!(millis);
+        block
+    };
+    // java-tron refuses a transaction whose expiration is not after its newest block; five blocks of 3 s are left to get into one.
+    for (newest, is_late) in [
+        (EXPIRATION - 3_600_000, false),
+        (EXPIRATION - 15_001, false),
+        (EXPIRATION - 15_000, true),
+        (EXPIRATION, true),
+        (EXPIRATION + 1, true),
+        (u64::MAX, true),
+    ] {
+        let (outcome, is_shown) = sent(at(newest), json!({}));
+        assert_eq!(is_shown, !is_late, "{newest}");
+        match outcome {
+            Ok(Sent::Accepted) => assert!(!is_late, "{newest}"),
+            Ok(Sent::Rejected(why)) => {
+                let says = ["expiration_passed", &EXPIRATION.to_string(), &newest.to_string(), "take the expiration from a recent block"];
+                assert!(is_late && says.iter().all(|part| why.contains(part)), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(sent(at(newest), json!({"txID": signed.id})), (Ok(Sent::Accepted), !is_late));
+    }
+    // An endpoint that does not say has no reason to refuse it; one that says nothing that can be read does not get it.
+    assert_eq!(sent(json!({"Error": "class java.lang.NullPointerException"}), json!({})), (Ok(Sent::Accepted), true));
+    let other = json!({"blockID": bare(id_of(LATEST + 1)), "block_header": {"raw_data": {"number": LATEST, "timestamp": NOW * 1_000}}});
+    for lie in [Value::Null, json!({}), json!([]), other] {
+        let (outcome, is_shown) = sent(lie, json!({}));
+        assert!(matches!(outcome, Err(Fault::Malformed(_))) && !is_shown, "{outcome:?}");
+    }
+}
+
+/// When the signed refund expires, in Unix milliseconds.
+const EXPIRATION: u64 = 1_800_003_600_000;
+
 /// A signed refund.
 pub(crate) fn signed() -> Submission {
     use countersign_tron::recover::{self, Leg};
 
     let record = countersign_testkit::recover::record::<countersign_tron::Tron>(NATIVE, |_| {}).unwrap();
     let key: countersign_tron::Key = format!("{:064x}", 7).parse().unwrap();
-    let calls = countersign_tron::TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+    let calls = countersign_tron::TxContext::new([1, 2], [3; 8], EXPIRATION.try_into().unwrap(), 1_800_000_000_000);
     let refund = recover::refund(&record, Leg::Source, countersign_testkit::registry()).unwrap();
     let mut unsigned = refund.prepare(calls.sent_by(Address::from(key.address()))).unwrap();
     unsigned.sign(&key).unwrap();
