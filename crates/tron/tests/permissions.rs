@@ -370,3 +370,51 @@ fn the_owners_own_key_signs_under_an_active_permission() {
     let signed = unsigned.finish().expect("complete").transactions();
     assert!(signed.iter().all(|call| call.native.transaction().raw.contract[0].permission_id == 2));
 }
+
+/// DER as OpenSSL writes it says no parity. The owner's own key is known, so that the parity is found; another key's is not guessed.
+#[test]
+fn a_signature_without_a_parity_is_proven_or_refused() -> TestResult {
+    fn integer(bytes: &[u8]) -> Vec<u8> {
+        let rest = &bytes[bytes.iter().position(|byte| *byte != 0).expect("not zero")..];
+        let number = if rest[0] < 0x80 { rest.to_vec() } else { [&[0], rest].concat() };
+        [&[2, u8::try_from(number.len()).expect("short")], number.as_slice()].concat()
+    }
+    let mut parities = std::collections::BTreeSet::new();
+    for order in orders() {
+        for (_, transaction) in &order.transactions {
+            let given = signatures(transaction);
+            let whole: Vec<_> = given.iter().map(String::as_str).collect();
+            let bytes = hex::decode(whole[0])?;
+            let body = [integer(&bytes[..32]), integer(&bytes[32..64])].concat();
+            let der = hex::encode([&[0x30, u8::try_from(body.len())?], body.as_slice()].concat());
+            let with_der: Vec<_> = [der.as_str()].into_iter().chain(whole[1..].iter().copied()).collect();
+            let expected = SignedTronTransaction::from_json(&with(transaction, &whole))?;
+            let read = SignedTronTransaction::from_json(&with(transaction, &with_der));
+            let owner = verified::<Tron>(&order.case).deposit().sender;
+            if expected.signer() == Some(owner) {
+                parities.insert(bytes[64]);
+                assert_eq!(read?, expected, "{}", order.case.id);
+            } else {
+                assert_eq!(found(&read.expect_err("not known")), (Code::SignatureMalformed, "/signature/0"), "{}", order.case.id);
+            }
+        }
+    }
+    // TronWeb's transactions of the fixtures, and enough of our own for both parities.
+    let case = fixture::<Tron>("tron-native-typed-data-null");
+    let owner = key::<Tron>(&case);
+    for minute in 1..=20_i64 {
+        let base = calls(&case);
+        let times = TxContext::new(base.ref_block_bytes, base.ref_block_hash, base.timestamp + minute * 60_000, base.timestamp);
+        let mut unsigned = verified::<Tron>(&case).prepare(times)?;
+        unsigned.sign(&owner)?;
+        let signed = unsigned.finish()?.transactions()[0].native.clone();
+        let bytes = signed.signature().as_bytes();
+        let body = [integer(&bytes[..32]), integer(&bytes[32..64])].concat();
+        let der = hex::encode([&[0x30, u8::try_from(body.len())?], body.as_slice()].concat());
+        let transaction = signed.broadcast_json();
+        assert_eq!(SignedTronTransaction::from_json(&with(&transaction, &[&der]))?, signed);
+        parities.insert(bytes[64]);
+    }
+    assert_eq!(parities.into_iter().collect::<Vec<_>>(), [27, 28]);
+    Ok(())
+}

@@ -126,7 +126,7 @@ impl ExternalSignature {
             && bytes.len() != 65
             && let Some((r, s)) = read_der(&bytes)
         {
-            return Ok(Self::Ecdsa(Signature::new(r, s, false)));
+            return Ok(Self::Stated(Stated { signature: Signature::new(r, s, false), v: Vec::new(), account: None }));
         }
         match bytes.split_at_checked(64) {
             Some((_, [])) => Ok(Self::Ecdsa(Signature::from_erc2098(&bytes))),
@@ -176,9 +176,10 @@ impl ExternalSignature {
 
     fn new(signature: Signature, v: Vec<u64>) -> Self {
         match v.first() {
-            None | Some(0 | 27) => Self::Ecdsa(signature.with_parity(false)),
+            Some(0 | 27) => Self::Ecdsa(signature.with_parity(false)),
             Some(1 | 28) => Self::Ecdsa(signature.with_parity(true)),
-            Some(_) => Self::Stated(Stated { signature, v, account: None }),
+            // Without v the parity is not known, and is found where the signer is.
+            _ => Self::Stated(Stated { signature, v, account: None }),
         }
     }
 }
@@ -380,7 +381,8 @@ mod tests {
         ] {
             assert_eq!(code(der), Code::SignatureMalformed, "{der}");
         }
-        assert_eq!("3006020101020102".parse(), Ok(ExternalSignature::Ecdsa(Signature::new(U256::ONE, U256::from(2), false))));
+        let pair = Signature::new(U256::ONE, U256::from(2), false);
+        assert_eq!("3006020101020102".parse(), Ok(ExternalSignature::Stated(Stated { signature: pair, v: Vec::new(), account: None })));
     }
 
     #[test]

@@ -63,6 +63,19 @@ pub fn is_by_key(signer: Address, signature: &[u8], digest: &B256) -> bool {
     read.is_some_and(|signature| is_of(signer, &signature, digest))
 }
 
+impl ExternalSignature {
+    /// Returns the canonical form of a key's signature if it is this signer's over a digest, whatever parity it states or none. `None` for
+    /// another signer, for a v that states a chain, and for a contract.
+    #[must_use]
+    pub fn by(&self, signer: Address, digest: &B256) -> Option<Signature> {
+        match self {
+            Self::Ecdsa(signature) => find(signature, digest, signer),
+            Self::Stated(stated) if stated.v().is_empty() => find(stated.signature(), digest, signer),
+            _ => None,
+        }
+    }
+}
+
 /// Returns whether a signature in its canonical form is the signer's over a digest.
 pub(crate) fn is_of(signer: Address, signature: &Signature, digest: &B256) -> bool {
     ecdsa::recover(signature, digest) == Some(signer)

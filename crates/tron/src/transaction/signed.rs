@@ -69,9 +69,10 @@ impl SignedTronTransaction {
     }
 
     fn from_parts((transaction, given): Parts) -> Result<Self, Refusal> {
-        let mut signatures = given.into_iter().enumerate().map(|(index, signature)| canonical(signature, index));
+        let mut signatures = given.into_iter().enumerate().map(|(index, signature)| canonical(&signature, &transaction, index));
         let first = signatures.next().unwrap_or_else(|| Err(count(0)))?;
-        let signed = Self { further: signatures.collect::<Result<_, _>>()?, ..transaction.with_signature(first) };
+        let further = signatures.collect::<Result<_, _>>()?;
+        let signed = Self { further, ..transaction.with_signature(first) };
         if !signed.further.is_empty() {
             signed.distinct_signers()?;
         }
@@ -111,6 +112,11 @@ impl SignedTronTransaction {
     #[must_use]
     pub fn signer(&self) -> Option<Address> {
         self.recover(&self.signature)
+    }
+
+    /// Returns the accounts of the keys that have signed, recovered from the signatures.
+    pub fn signers(&self) -> impl Iterator<Item = Address> {
+        self.signatures().filter_map(|signature| self.recover(signature))
     }
 
     fn recover(&self, signature: &Signature) -> Option<Address> {
@@ -217,13 +223,26 @@ fn count(signatures: usize) -> Refusal {
     Refusal::new(Code::TransactionMismatch, "/signature").with_expected(expected).with_actual(signatures)
 }
 
-/// Requires r, s and a parity with low s: without a known signer nothing else can be proven.
-fn canonical(signature: ExternalSignature, index: usize) -> Result<Signature, Refusal> {
-    let at = format!("/signature/{index}");
+/// Requires r, s and a parity with low s. The only signer that is known is the owner of the account, so the parity of its own key's
+/// signature is found; of another key nothing can be proven, and a parity that is not stated is not guessed.
+fn canonical(signature: &ExternalSignature, transaction: &TronTransaction, index: usize) -> Result<Signature, Refusal> {
+    let refuse = |code| Refusal::new(code, format!("/signature/{index}"));
+    if let ExternalSignature::Ecdsa(signature) = signature
+        && signature.normalize_s().is_some()
+    {
+        return Err(refuse(Code::SignatureHighS));
+    }
+    let owner = transaction.trigger.owner_address.as_slice().try_into().ok().and_then(Address::from_prefixed);
+    if let Some(proven) = owner.and_then(|owner| signature.by(owner.bytes(), &transaction.tx_id)) {
+        return Ok(proven);
+    }
     match signature {
-        ExternalSignature::Ecdsa(signature) if signature.normalize_s().is_none() => Ok(signature),
-        ExternalSignature::Ecdsa(_) => Err(Refusal::new(Code::SignatureHighS, at)),
-        _ => Err(Refusal::new(Code::SignatureMalformed, at)),
+        ExternalSignature::Ecdsa(signature) => Ok(*signature),
+        _ => {
+            let reason =
+                "it says no parity, and is not of the account's own key, so it cannot be known who signed: attach it to the prepared order";
+            Err(refuse(Code::SignatureMalformed).with_expected("65 bytes r, s, v").with_reason(reason))
+        }
     }
 }
 
