@@ -281,6 +281,7 @@ export type Code =
   | "lower_height_missing"
   | "decimals_differ"
   | "mint_restricts"
+  | "permission_mismatch"
   | "receiver_not_payable"
   | "address_on_trust"
   | "refund_key_not_yours"

@@ -37,6 +37,8 @@ struct Readme;
 
 pub use dispatch::{Artefacts, attach, attach_file, prepare, sign};
 pub use family::inputs::is_decimal_text;
+#[cfg(feature = "tron")]
+pub use family::tron::permission_of as tron_permission;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;
 pub use sent::{find_payment, is_calls_status, match_with_warnings, matches};

@@ -256,6 +256,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::LowerHeightMissing, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::DecimalsDiffer, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::CalldataSuffix, "what external wallets append: crates/evm/tests/external.rs"),
+    (Code::PermissionMismatch, "depends on a node: crates/tron/tests/reader/permissions.rs"),
     (Code::ReceiverNotPayable, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::MintRestricts, "depends on a node: crates/node/tests/solana/payout.rs"),
     (Code::MintAuthorities, "depends on a node: crates/node/tests/solana/payout.rs"),

@@ -20,6 +20,8 @@ pub struct Ends<'a> {
     receiver: Option<&'a str>,
     payout: Option<U256>,
     redeemer: Option<&'a str>,
+    #[cfg(feature = "tron")]
+    permission: Option<&'a countersign::tron::Permission>,
     has_relayer: bool,
 }
 
@@ -35,6 +37,8 @@ impl<'a> Ends<'a> {
             receiver: destination.owner.as_deref(),
             payout: None,
             redeemer: None,
+            #[cfg(feature = "tron")]
+            permission: None,
             has_relayer: false,
         }
     }
@@ -50,6 +54,8 @@ impl<'a> Ends<'a> {
             receiver: Some(&destination.redeemer),
             payout: Some(destination.amount),
             redeemer: None,
+            #[cfg(feature = "tron")]
+            permission: None,
             has_relayer: false,
         }
     }
@@ -87,6 +93,15 @@ impl<'a> Ends<'a> {
         self
     }
 
+    /// Sets the permission of that account under which the redemption is signed on Tron. `None` is the owner permission with the account's
+    /// own key.
+    #[cfg(feature = "tron")]
+    #[must_use]
+    pub const fn under_permission(mut self, permission: Option<&'a countersign::tron::Permission>) -> Self {
+        self.permission = permission;
+        self
+    }
+
     /// Sets whether the service's relayer may redeem, so that the owner's account need not pay the fee.
     #[must_use]
     pub const fn with_relayer(mut self, is_allowed: bool) -> Self {
@@ -105,6 +120,9 @@ pub(crate) struct End<'a> {
     pub(crate) payout: Option<U256>,
     /// Who sends the redemption.
     pub(crate) redeemer: Option<&'a str>,
+    /// The permission under which the redemption is signed.
+    #[cfg(feature = "tron")]
+    pub(crate) permission: Option<&'a countersign::tron::Permission>,
     /// Whether the service's relayer redeems where that account has no coins.
     has_relayer: bool,
     /// What the redemption may offer.
@@ -120,6 +138,8 @@ impl<'a> End<'a> {
             receiver: None,
             payout: None,
             redeemer: None,
+            #[cfg(feature = "tron")]
+            permission: None,
             has_relayer: false,
             bid: Bid { speed, policy, pays_limit: false },
             stage,
@@ -234,6 +254,8 @@ impl<T: Transport> Nodes<T> {
             receiver: ends.receiver,
             payout: ends.payout,
             redeemer: ends.redeemer,
+            #[cfg(feature = "tron")]
+            permission: ends.permission,
             has_relayer: ends.has_relayer,
             ..End::of_asset(asset, speed, policy, stage)
         });

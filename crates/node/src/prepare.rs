@@ -93,6 +93,26 @@ impl<T: Transport> Nodes<T> {
         }
     }
 
+    /// Checks that the keys which have signed a payment can sign for its sender, before it is sent. On Tron an account may have permissions
+    /// with keys of their own, and only the chain knows them. A payment that the sender's own key has signed passes, and so does one on a
+    /// chain that is not connected.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] if the keys cannot sign it. Returns another [`NodeError`] if no endpoint answers or too few of them
+    /// agree.
+    pub async fn check_signers(&self, signed: &Signed) -> Result<(), NodeError> {
+        match signed {
+            #[cfg(feature = "tron")]
+            Signed::Tron(order) => match self.tron(order.chain()) {
+                Ok(chain) => chain.check_signers(order).await,
+                Err(NodeError::NotConnected(_)) => Ok(()),
+                Err(error) => Err(error),
+            },
+            _ => Ok(()),
+        }
+    }
+
     /// Prepares a payment on a Bitcoin-like chain that replaces one that was sent and is not in a block, for a higher fee. It spends the same
     /// coins and pays the same deposit, so only one of the two can be mined.
     ///

@@ -366,6 +366,7 @@ Code: TypeAlias = Literal[
     "lower_height_missing",
     "decimals_differ",
     "mint_restricts",
+    "permission_mismatch",
     "receiver_not_payable",
     "address_on_trust",
     "refund_key_not_yours",

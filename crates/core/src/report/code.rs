@@ -240,6 +240,7 @@ codes! {
     LowerHeightMissing = "lower_height_missing", "the endpoint does not show the height of the chain below, which the contract may count", "use endpoints whose blocks have l1BlockNumber";
     DecimalsDiffer = "decimals_differ", "the token has other decimals than the registry", "do not sign; check which token is pinned";
     MintRestricts = "mint_restricts", "an extension of the token's mint takes from a payout, or can stop it", "do not sign; choose another asset";
+    PermissionMismatch = "permission_mismatch", "the account has no such permission, or it does not let these keys call contracts", "name a permission of the account that allows contracts to be called, with its keys and weights as the chain has them";
     ReceiverNotPayable = "receiver_not_payable", "the receiver could not be paid, so the redemption or refund would fail", "use another address, or wait until the receiver can be paid; nothing was shown";
 
     // ---- warnings

@@ -58,6 +58,15 @@ pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal
     Ok(calls)
 }
 
+/// Reads the permission under which calls are signed from the wallet context of Tron; `None` if it names none.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member that is missing or malformed.
+pub fn permission_of(wallet: Cursor<'_, '_>) -> Result<Option<Permission>, Refusal> {
+    read_permission(&wallet.object()?)
+}
+
 /// Reads the permission under which the calls are signed. Its keys may be left out where they are the sender's own.
 fn read_permission(members: &Members<'_, '_>) -> Result<Option<Permission>, Refusal> {
     // The range is checked where the calls are prepared, for all languages.

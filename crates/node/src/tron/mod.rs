@@ -9,8 +9,8 @@ mod wallet;
 
 use countersign::chains::Network;
 use countersign::tron::alloy_primitives::B256;
-use countersign::tron::reader::{self, Included, OnChain, Plan, View};
-use countersign::tron::{Address, UnsignedOrder};
+use countersign::tron::reader::{self, Authority, AuthorityCheck, Included, OnChain, Plan, View};
+use countersign::tron::{Address, SignedOrder, UnsignedOrder};
 use countersign::{Asset, Refusal};
 use countersign_core::reader::{Observation, Verdict};
 use countersign_transport::Transport;
@@ -66,6 +66,24 @@ impl<'n, T: Transport> TronChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(self.chain_id, order)?;
         Ok(self.connection.agreed::<reader::PreflightCheck>(&plan).await?.0?)
+    }
+
+    /// Checks that the keys which have signed an order under a permission of its sender's account reach the threshold of the permission on
+    /// chain, and that it allows contracts to be called. Call it before sending. An order that the sender's own key has signed passes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::PermissionMismatch`](countersign::Code::PermissionMismatch), or another [`NodeError`] if
+    /// no endpoint answers or too few of them agree.
+    pub async fn check_signers(&self, order: &SignedOrder) -> Result<(), NodeError> {
+        let mut asked = Vec::new();
+        for authority in order.transactions().iter().filter_map(|transaction| Authority::of_signed(&transaction.native)) {
+            if !asked.contains(&authority) {
+                self.connection.agreed::<AuthorityCheck>(&self.on_chain(authority.clone())).await?.0?;
+                asked.push(authority);
+            }
+        }
+        Ok(())
     }
 
     /// Reads the receipt of a transaction; `None` while it is not in a block. The endpoints must agree. It is final if enough of them say

@@ -32,7 +32,8 @@ impl<T: Transport> TronChain<'_, T> {
                 if let Some(account) = end.redeemer
                     && (payout.is_some() || item == Precondition::Redeemer)
                 {
-                    let subject = Payer { account: parse(account, "/sender")?, fee_limit: fee_limit(end.bid.policy)?, payout };
+                    let (account, fee_limit) = (parse(account, "/sender")?, fee_limit(end.bid.policy)?);
+                    let subject = Payer { account, fee_limit, payout, permission: end.permission.cloned() };
                     self.connection.agreed::<PayerCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }

@@ -1,7 +1,7 @@
 //! Tokens that take a fee, or freeze an account: a payment that could not be redeemed or refunded is not signed.
 
 use countersign::tron::alloy_primitives::Address as AbiAddress;
-use countersign::tron::{Address, read};
+use countersign::tron::{Address, FundingPath, Permission, TxContext, read};
 use countersign::{Code, OrderRecord, Policy, Precondition, Stage, U256};
 use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
@@ -96,8 +96,18 @@ async fn unmet(fake: crate::tron::fake::Fake, asset: &str, stage: Stage) -> Vec<
 }
 
 async fn unmet_of(fake: crate::tron::fake::Fake, record: &OrderRecord, stage: Stage, policy: &Policy) -> Vec<(Precondition, &'static str)> {
+    unmet_under(fake, record, stage, policy, None).await
+}
+
+async fn unmet_under(
+    fake: crate::tron::fake::Fake,
+    record: &OrderRecord,
+    stage: Stage,
+    policy: &Policy,
+    permission: Option<&Permission>,
+) -> Vec<(Precondition, &'static str)> {
     let account = Address::from([0x77; 20]).to_string();
-    let ends = Ends::of_record(record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(record).redeemed_by(Some(&account)).under_permission(permission);
     let found = crate::tron::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, policy).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
@@ -107,7 +117,19 @@ fn calls(
     hosts: &'static [&'static str],
     lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static,
 ) -> crate::tron::fake::Fake {
+    calls_and(hosts, lie, |_, _| None)
+}
+
+/// The same, with other answers of hosts at a path.
+fn calls_and(
+    hosts: &'static [&'static str],
+    lie: impl Fn(&str) -> Option<serde_json::Value> + Send + Sync + 'static,
+    other: impl Fn(&str, &str) -> Option<serde_json::Value> + Send + Sync + 'static,
+) -> crate::tron::fake::Fake {
     tron(WITHOUT_APPROVAL).lying(move |host, path, question| {
+        if let Some(other) = other(host, path) {
+            return Some(other);
+        }
         let data = question["data"].as_str().unwrap_or_default();
         let lied = if hosts.contains(&host) && path.ends_with("constantcontract") { lie(data) } else { None };
         lied.or_else(|| match (path.ends_with("constantcontract"), data.get(..8)) {
@@ -207,4 +229,73 @@ async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
         let found = unmet_of(calls(&[], |_| None), &record, Stage::BeforePaying, &Policy::default()).await;
         assert_eq!(found, expected, "{payout}");
     }
+}
+
+/// What `/wallet/getaccount` shows of an account whose permission 2 has these keys of weight 1, on these hosts.
+fn account(
+    hosts: &'static [&'static str],
+    threshold: u64,
+    keys: &[[u8; 20]],
+) -> impl Fn(&str, &str) -> Option<serde_json::Value> + Send + Sync + use<> {
+    let keys: Vec<_> = keys.iter().map(|key| json!({"address": format!("41{}", hex((*key).into())), "weight": 1})).collect();
+    // What the active permission of a new account allows.
+    let operations = format!("7fff1fc0033e{}", "00".repeat(26));
+    let answer = json!({"balance": 1_000_000_000_u64,
+        "active_permission": [{"type": "Active", "id": 2, "threshold": threshold, "operations": operations, "keys": keys}]});
+    move |host, path| (path == "/wallet/getaccount" && hosts.contains(&host)).then(|| answer.clone())
+}
+
+const ALL: [&str; 3] = ["a.example", "b.example", "c.example"];
+
+#[tokio::test]
+async fn the_keys_of_the_account_that_redeems_are_asked_for() {
+    let (a, b) = ([0xa; 20], [0xb; 20]);
+    let permission = Permission::new(2).with_keys(2, [(Address::from(a), 1), (Address::from(b), 1)]);
+    let record = record("tron:usdt", Address::from([0x5a; 20]));
+    let policy = Policy::default();
+    let ask = async |permission: Option<&Permission>, honest: &[[u8; 20]], liars: &'static [&'static str]| {
+        let (all, lie) = (account(&ALL, 2, honest), account(liars, 9, &[]));
+        let fake = calls_and(&[], |_| None, move |host, path| lie(host, path).or_else(|| all(host, path)));
+        unmet_under(fake, &record, Stage::BeforePaying, &policy, permission).await
+    };
+    let refused = [(Precondition::Redeemer, "permission_mismatch")];
+    assert_eq!(ask(None, &[a, b], &[]).await, []);
+    assert_eq!(ask(Some(&permission), &[a, b], &[]).await, []);
+    assert_eq!(ask(Some(&permission), &[a], &[]).await, refused);
+    for liar in [&ALL[..1], &ALL[1..2], &ALL[2..]] {
+        assert_eq!(ask(Some(&permission), &[a, b], liar).await, [], "one liar refuses nothing");
+        assert_eq!(ask(Some(&permission), &[a], liar).await, refused, "and allows nothing");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_is_sent_only_if_its_keys_can_sign_for_the_account() {
+    let keys = [1_u8, 2].map(|byte| countersign::tron::Key::from_bytes(&[byte; 32]).unwrap());
+    let [a, b] = [&keys[0], &keys[1]].map(|key| key.address());
+    let signed = |permission: Option<Permission>, keys: &[&countersign::tron::Key]| {
+        let mut calls = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+        calls.permission = permission;
+        let mut unsigned = order(WITHOUT_APPROVAL).prepare(FundingPath::SelfFunded(calls)).unwrap();
+        keys.iter().for_each(|key| unsigned.sign(key).unwrap());
+        countersign::Signed::from(unsigned.finish().unwrap())
+    };
+    let two = Permission::new(2).with_keys(2, [(a.into(), 1), (b.into(), 1)]);
+    let by_two = signed(Some(two), &[&keys[0], &keys[1]]);
+    let check = async |signed: &countersign::Signed, threshold: u64, held: &[[u8; 20]]| {
+        let held = account(&ALL, threshold, held);
+        let fake = tron(WITHOUT_APPROVAL).lying(move |host, path, _| held(host, path));
+        crate::tron::fake::nodes(fake, 3).check_signers(signed).await
+    };
+    assert!(check(&by_two, 2, &[**a, **b]).await.is_ok());
+    for (threshold, held) in [(3, vec![**a, **b, [9; 20]]), (1, vec![**a]), (2, vec![])] {
+        match check(&by_two, threshold, &held).await {
+            Err(NodeError::Refused(refusal)) => assert_eq!(refusal.code(), Code::PermissionMismatch),
+            other => panic!("{other:?}"),
+        }
+    }
+    // The owner's own key under the owner permission asks nothing of the chain.
+    let own = countersign_testkit::key::<countersign::tron::Tron>(&crate::tron::fake::case(countersign::Family::Tron, WITHOUT_APPROVAL));
+    let nodes = crate::tron::fake::nodes(tron(WITHOUT_APPROVAL), 3);
+    nodes.check_signers(&signed(None, &[&own])).await.unwrap();
+    assert!(nodes.transport().seen.lock().unwrap().is_empty());
 }

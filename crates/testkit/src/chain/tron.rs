@@ -42,6 +42,8 @@ pub struct Tron {
     /// The outcome of a call that is not read-only.
     pub simulated: Value,
     pub energy_limit: u64,
+    /// The further members of accounts: their permissions.
+    pub permissions: Value,
 }
 
 pub fn id_of(number: u64) -> B256 {
@@ -88,6 +90,7 @@ impl Tron {
             infos,
             simulated: json!({"result": {"result": true}, "energy_used": 60_000, "constant_result": [""], "transaction": {"ret": [{}]}}),
             energy_limit: 0,
+            permissions: json!({}),
         }
     }
 
@@ -165,7 +168,11 @@ impl Tron {
             "/wallet/gettransactioninfobyblocknum" => {
                 json!(self.infos.get(&question["num"].as_u64().expect("it is there")).cloned().unwrap_or_default())
             }
-            "/wallet/getaccount" => json!({"address": question["address"], "balance": self.coins}),
+            "/wallet/getaccount" => {
+                let mut account = json!({"address": question["address"], "balance": self.coins});
+                account.as_object_mut().expect("an object").extend(self.permissions.as_object().expect("an object").clone());
+                account
+            }
             "/wallet/getaccountresource" => {
                 json!({"freeNetLimit": 600, "EnergyLimit": self.energy_limit, "TotalEnergyLimit": 180_000_000_000_u64})
             }

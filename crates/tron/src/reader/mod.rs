@@ -16,6 +16,7 @@
 //! | [`FateOf`] | at most 2 | 3, then 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`ReceiverCheck`] | 1 | at most 5 | whether the receiver of an order can be paid | that it can, or the code of the refusal |
 //! | [`DecimalsCheck`] | 1 | 1 | whether a token has the decimals of the registry | that it has, or the code of the refusal |
+//! | [`AuthorityCheck`] | 1 | 1 | whether the keys of a permission can sign calls | that they can, or the code of the refusal |
 //! | [`Status`] | 1 | 2 | the receipt of a transaction | block and success |
 //! | [`Contract`] | 1 | 3 | the description of a contract | the description |
 //!
@@ -31,6 +32,7 @@ mod contract;
 mod fate;
 mod head;
 mod htlc;
+mod permission;
 mod preflight;
 mod receipt;
 mod receiver;
@@ -49,6 +51,7 @@ pub use contract::{Contract, ContractDescription};
 pub use fate::{FateOf, Tracer};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};
+pub use permission::{Authority, AuthorityCheck};
 pub(crate) use preflight::REDEMPTION_ENERGY;
 pub use preflight::{Payer, PayerCheck, Plan, Preflight, PreflightCheck};
 pub use receipt::{Included, Receipt, Status};

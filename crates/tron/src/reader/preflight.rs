@@ -10,9 +10,9 @@ use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
 use serde_json::json;
 
 use super::call::{self, Call, Outcome};
-use super::{AFTER_THE_END, OnChain, View, account, coins, coins_request, count, post, value};
+use super::{AFTER_THE_END, Authority, OnChain, View, account, coins, coins_request, count, post, value};
 use crate::address::CODEC;
-use crate::{Address, UnsignedOrder};
+use crate::{Address, Permission, UnsignedOrder};
 
 /// The maximum number of chain parameters that are read.
 const MAX_PARAMETERS: usize = 1_024;
@@ -48,6 +48,8 @@ pub struct Preflight {
 pub struct Plan {
     chain_id: u64,
     sender: Address,
+    /// Who signs the calls; `None` without any.
+    authority: Option<Authority>,
     steps: Vec<Step>,
     /// The first call. `None` if it contains the secret, so that no node may see it before it is signed and sent.
     first: Option<Call>,
@@ -78,10 +80,12 @@ impl Agree for Preflight {
 ///
 /// Only the first call is run, because the later ones may depend on its effects. A redemption is never run, because that would show the
 /// secret to the node. If the node returns logs, the token transfers in them must be exactly the verified amount, from the sender to the
-/// HTLC. A token must also let the HTLC pay out: see [`check_payout`]. The energy that the call uses must be within its fee limit.
+/// HTLC. A token must also let the HTLC pay out: see [`check_payout`]. The energy that the call uses must be within its fee limit. The keys
+/// that sign must be those of the permission on chain.
 ///
 /// A preflight is refused with
 ///
+/// - [`Code::PermissionMismatch`] if the permission does not let the keys make the calls,
 /// - [`Code::InsufficientFunds`] or [`Code::AllowanceTooLow`] if the sender has too little,
 /// - [`Code::SimulationReverted`] if the call fails, or the token does not let the HTLC pay out,
 /// - [`Code::SimulationDiffers`] if the call would do something else than what was verified,
@@ -151,6 +155,10 @@ impl Machine for PreflightCheck {
             State::Account => {
                 let resources = Resources::read(&replies.get(1)?, &replies.get(2)?)?;
                 let funds = Funds { balance: coins(&replies.get(0)?)?, resources };
+                let judged = self.plan.authority.as_ref().map(|authority| authority.judge(&replies.get(0)?)).transpose()?;
+                if let Some(Err(refusal)) = judged {
+                    return Ok(Turn::Done(Judged(Err(refusal))));
+                }
                 let simulated = self.plan.first.as_ref().map(|_| Outcome::read(&replies.get(3)?)).transpose()?;
                 let Some(expected) = self.plan.tokens() else {
                     return Ok(Turn::Done(Judged(self.plan.judge(funds, simulated, None))));
@@ -226,7 +234,7 @@ pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
 }
 
 /// A redemption that an account will pay for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct Payer {
     /// The account.
@@ -235,10 +243,12 @@ pub struct Payer {
     pub fee_limit: u64,
     /// What the redemption pays, in sun, to ask whether it is worth its cost; `None` to ask whether the account can pay.
     pub payout: Option<U256>,
+    /// The permission of the account under which the redemption is signed. `None` is the owner permission with the owner's own key.
+    pub permission: Option<Permission>,
 }
 
-/// Checks that an account can pay for a redemption: for the energy and the bandwidth that it does not get for free, within the fee limit. Or
-/// that the payout is worth that.
+/// Checks that an account can pay for a redemption: for the energy and the bandwidth that it does not get for free, and the fee of several
+/// signatures, within the fee limit; and that the keys of its permission can sign it. Or that the payout is worth the cost.
 pub type PayerCheck = Ask<OnChain<Payer>>;
 
 impl Question for OnChain<Payer> {
@@ -253,17 +263,27 @@ impl Question for OnChain<Payer> {
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
-        let Payer { fee_limit, payout, .. } = self.subject;
+        let Payer { account, fee_limit, payout, ref permission } = self.subject;
+        let authority = Authority::new(account, permission.as_ref());
         let (balance, resources) = (coins(&replies.get(0)?)?, Resources::read(&replies.get(1)?, &replies.get(2)?)?);
         // As in the preflight of the redemption itself.
-        let step = Step { role: Role::Redeem, value: 0, fee_limit, bytes: REDEMPTION_BYTES, has_several_keys: false };
+        let further = further(authority.keys());
+        let bytes = REDEMPTION_BYTES.saturating_add(further.saturating_mul(SIGNATURE_BYTES));
+        let step = Step { role: Role::Redeem, value: 0, fee_limit, bytes, has_several_keys: further > 0 };
         let cost = cost_of(&[step], resources, None);
         Ok(Judged(match payout {
             Some(payout) => check_worth(payout, cost),
-            None => check_fee_limit(fee_limit, REDEMPTION_ENERGY, resources)
+            None => authority
+                .judge(&replies.get(0)?)?
+                .and_then(|()| check_fee_limit(fee_limit, REDEMPTION_ENERGY, resources))
                 .and_then(|()| check_balance("/balance", "TRX for the fee of a redemption", cost, balance)),
         }))
     }
+}
+
+/// Returns the number of signatures beside the first one.
+fn further(keys: usize) -> u64 {
+    u64::try_from(keys.saturating_sub(1)).unwrap_or(u64::MAX)
 }
 
 /// Returns the requests for what an account has, and for the chain's prices.
@@ -315,8 +335,8 @@ impl Plan {
         let payloads = order.payloads();
         let sender = Address::from(payloads.sender);
         let (mut steps, mut calls) = (Vec::new(), Vec::new());
-        let keys = payloads.signers().map_or(1, |signers| signers.keys.len());
-        let further = u64::try_from(keys.saturating_sub(1)).unwrap_or(u64::MAX);
+        let authority = Authority::of_prepared(order);
+        let further = further(authority.as_ref().map_or(1, Authority::keys));
         for payload in &payloads.calls {
             let (raw, trigger) = (&payload.transaction.raw, &payload.transaction.trigger);
             let to = trigger.contract_address.as_slice().try_into().ok().and_then(Address::from_prefixed);
@@ -340,7 +360,7 @@ impl Plan {
             Expected { htlc, amount, is_native: deposit.initiate.value != 0, approved, approves }
         });
         let first = if is_secret { None } else { calls.into_iter().next() };
-        Ok(Self { chain_id, sender, steps, first, deposit })
+        Ok(Self { chain_id, sender, authority, steps, first, deposit })
     }
 
     /// Returns the deposit if it is in a token.

@@ -3,6 +3,7 @@ mod fate;
 mod lies;
 mod limits;
 mod others;
+mod permissions;
 mod wallet;
 
 use countersign_core::reader::{Answer, Doubt, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request};

@@ -14,19 +14,20 @@ use countersign_tron::{Address, Permission, Tron as Family, TxContext, UnsignedO
 use serde_json::{Value, json};
 
 use super::others::signed;
+use super::permissions::active;
 use super::{NATIVE as NATIVE_RECORD, drive, tron};
 
-const CHAIN_ID: u64 = 728_126_428;
-const WITH_APPROVAL: &str = "tron-token-typed-data-null";
-const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
-const NATIVE: &str = "tron-native-typed-data-null";
+pub(super) const CHAIN_ID: u64 = 728_126_428;
+pub(super) const WITH_APPROVAL: &str = "tron-token-typed-data-null";
+pub(super) const WITHOUT_APPROVAL: &str = "tron-token-typed-data-absent";
+pub(super) const NATIVE: &str = "tron-native-typed-data-null";
 
 const OWNER: [u8; 20] = [0xa1; 20];
 const TOKEN: [u8; 20] = [0x77; 20];
 const STRANGER: [u8; 20] = [0x66; 20];
 
 /// Drives a reader of this chain. `lie` gets the path and the question, and may answer instead of the chain.
-fn ask<M: Machine>(subject: &M::Subject, chain: &Tron, lie: impl Fn(&str, &Value) -> Option<Value>) -> Result<M::Output, Fault> {
+pub(super) fn ask<M: Machine>(subject: &M::Subject, chain: &Tron, lie: impl Fn(&str, &Value) -> Option<Value>) -> Result<M::Output, Fault> {
     let reader = Reader::<M>::new(subject, &Known::default()).unwrap();
     let answer = |_, _, request: &Request| {
         let (path, question) = question(request);
@@ -164,7 +165,7 @@ fn a_transaction_is_accepted_only_if_the_node_says_so() {
 
 // ---- preflight
 
-fn order(id: &str) -> VerifiedOrder {
+pub(super) fn order(id: &str) -> VerifiedOrder {
     verified::<Family>(&fixture::<Family>(id))
 }
 
@@ -177,7 +178,7 @@ fn plan(id: &str) -> Plan {
 }
 
 /// The chain with exactly what an order needs, besides TRX. The first call uses 60,000 units of energy, at 100 sun each.
-fn chain(id: &str) -> Tron {
+pub(super) fn chain(id: &str) -> Tron {
     let order = order(id);
     let deposit = order.deposit();
     let token = deposit.approval.as_ref().map_or(TOKEN.into(), |approval| approval.call.to.bytes());
@@ -185,9 +186,9 @@ fn chain(id: &str) -> Tron {
     Tron { token, coins: 1_000_000_000_000, holds: deposit.terms.amount, allowance: deposit.terms.amount, ..tron() }
 }
 
-type Judgement = Result<Preflight, (Code, String)>;
+pub(super) type Judgement = Result<Preflight, (Code, String)>;
 
-fn judge(plan: &Plan, chain: &Tron, lie: impl Fn(&str, &Value) -> Option<Value>) -> Judgement {
+pub(super) fn judge(plan: &Plan, chain: &Tron, lie: impl Fn(&str, &Value) -> Option<Value>) -> Judgement {
     ask::<PreflightCheck>(plan, chain, lie).unwrap().0.map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
 }
 
@@ -204,13 +205,14 @@ fn several_signatures_are_counted() {
     let price = |count: u8, fee: Option<u64>| {
         let permission = Permission::new(2).with_keys(count.into(), keys(count));
         let unsigned = order(WITH_APPROVAL).prepare(wallet.clone().with_permission(permission)).unwrap();
+        let chain = Tron { permissions: active(count.into(), &keys(count)), ..chain(WITH_APPROVAL) };
         let lie = move |path: &str, _: &Value| match (path, fee) {
             ("/wallet/getaccountresource", _) => Some(json!({})),
             ("/wallet/getchainparameters", Some(fee)) => Some(json!({"chainParameter": [{"key": "getEnergyFee", "value": 100},
                 {"key": "getTransactionFee", "value": 1_000}, {"key": "getMultiSignFee", "value": fee}]})),
             _ => None,
         };
-        judge(&Plan::new(CHAIN_ID, &unsigned).unwrap(), &chain(WITH_APPROVAL), lie).unwrap().cost.to::<u64>()
+        judge(&Plan::new(CHAIN_ID, &unsigned).unwrap(), &chain, lie).unwrap().cost.to::<u64>()
     };
     let calls = u64::try_from(prepared(WITH_APPROVAL).payloads().calls.len()).unwrap();
     assert_eq!(price(3, None) - price(1, None), calls * (1_000_000 + 2 * 67 * 1_000));
