@@ -184,6 +184,7 @@ impl TerminalOwner<'_> {
         countersign_json::sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
         self.nodes.check_gasless(&signed).await?;
+        self.nodes.check_signers(&signed).await?;
         let mut funding = SignedFunding::from_signed(&signed);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();

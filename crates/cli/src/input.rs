@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use countersign::json::{self, Cursor, Value};
+use countersign::tron::Permission;
 use countersign::{Code, Family, Key, Policy, Refusal, Registry};
 use countersign_json::line::Case;
 use countersign_view::receipt::Documents;
@@ -127,6 +128,13 @@ impl WalletArgs {
         let wallet = root.object()?;
         let account = members.iter().find_map(|name| wallet.get(name)).map(|account| account.text().map(str::to_owned));
         Ok(account.transpose()?)
+    }
+
+    /// Returns the permission of a Tron account that the wallet context names; `None` without one.
+    pub(crate) fn permission(&self) -> Result<Option<Permission>, Failure> {
+        let Some(text) = self.read()? else { return Ok(None) };
+        let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+        Ok(countersign_json::tron_permission(Cursor::root(&value, "/wallet"))?)
     }
 }
 

@@ -270,6 +270,7 @@ impl HostOwner {
             Reply::Signed(signed) => {
                 let signed = asked.finish(*signed)?;
                 self.nodes.check_gasless(&signed).await.map_err(of_node)?;
+                self.nodes.check_signers(&signed).await.map_err(of_node)?;
                 Ok(FundingReply::Signed(SignedFunding::from_signed(&signed)))
             }
             Reply::Sent => Ok(FundingReply::Elsewhere),

@@ -94,7 +94,8 @@ impl Kept {
         // On Sui a sponsor pays the gas.
         let payer = account(&["sponsor", "sender"], &swap.redeemer)?;
         let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
-        let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer));
+        let permission = if is_offline { signing.wallet.permission()? } else { None };
+        let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer)).under_permission(permission.as_ref());
         service::run(async {
             nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
             if is_offline {
