@@ -253,6 +253,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SimulationDiffers, "depends on a node: crates/node/tests/evm_wallet.rs"),
     (Code::NonceGap, "depends on a node: crates/node/tests/evm_recovery.rs"),
     (Code::FinalityMarkMissing, "depends on a node: crates/node/tests/preconditions.rs"),
+    (Code::NodeOutdated, "depends on a node: crates/bitcoin/tests/reader/others.rs"),
     (Code::LowerHeightMissing, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::DecimalsDiffer, "depends on a node: crates/node/tests/preconditions.rs"),
     (Code::CalldataSuffix, "what external wallets append: crates/evm/tests/external.rs"),

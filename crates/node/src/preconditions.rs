@@ -282,7 +282,7 @@ impl<T: Transport> Nodes<T> {
     pub async fn chain_preconditions(&self, chain: &str, policy: &Policy) -> Preconditions {
         let assets: Vec<_> = self.assets.values().filter(|asset| asset.chain_name() == chain).collect();
         let end = |asset| End::of_asset(asset, Speed::Normal, policy, Stage::BeforePaying);
-        let of_chain = [Precondition::FinalityMark, Precondition::LowerHeight];
+        let of_chain = [Precondition::FinalityMark, Precondition::LowerHeight, Precondition::NodeVersion];
         let once = assets.first().into_iter().flat_map(|asset| of_chain.map(|item| (item, end(asset))));
         let of_asset = [Precondition::Decimals, Precondition::Mint];
         let each = assets.iter().flat_map(|asset| of_asset.map(|item| (item, end(asset))));

@@ -36,6 +36,7 @@ mod rpc;
 mod sent;
 mod status;
 mod unspent;
+pub mod version;
 
 use bitcoin::Network as BitcoinNetwork;
 use bitcoin::constants::genesis_block;
@@ -53,6 +54,7 @@ pub use preflight::{Plan, Preflight, PreflightCheck};
 pub use sent::{Sent, SentTransaction};
 pub use status::{Included, Status, TransactionStatus};
 pub use unspent::{Coins, ConfirmedOutput, ListedCoins, Outputs, Unspent};
+pub use version::VersionCheck;
 
 use crate::address::Chain;
 

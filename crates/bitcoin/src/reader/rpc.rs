@@ -83,6 +83,10 @@ pub(super) fn estimate(blocks: u16) -> Request {
     Request::json_rpc("estimatesmartfee", format_args!("[{blocks}]"))
 }
 
+pub(super) fn network() -> Request {
+    Request::json_rpc("getnetworkinfo", "[]")
+}
+
 pub(super) fn mempool() -> Request {
     Request::json_rpc("getmempoolinfo", "[]")
 }

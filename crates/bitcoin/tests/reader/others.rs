@@ -1,8 +1,11 @@
 //! Reading for other purposes than an HTLC: sending and fees.
 
+use countersign_bitcoin::Chain;
 use countersign_bitcoin::bitcoin::consensus::encode::serialize_hex;
 use countersign_bitcoin::htlc::Leaf;
-use countersign_bitcoin::reader::{Broadcast, FeeQuote, fees};
+use countersign_bitcoin::reader::{Broadcast, FeeQuote, NamedChain, VersionCheck, fees, version};
+use countersign_core::Code;
+use countersign_core::chains::{BitcoinNet, Coin};
 use countersign_core::reader::{Answer, Fault, Observation, Request, RpcError, Sent, Submission};
 use countersign_testkit::chain::bitcoin::{Ledger, SECRET, spend, terms};
 
@@ -89,4 +92,33 @@ fn a_rate_is_at_least_the_one_that_nodes_relay() {
     for (estimate, floor, paid) in quotes {
         assert_eq!(quote(estimate, floor).rate().to_string(), paid);
     }
+}
+
+/// An older node follows whatever chain its rules allow. An Esplora server does not name its node, and test networks have no such rule.
+#[test]
+fn a_litecoin_node_without_the_rules_in_force_is_refused() {
+    const MAIN: &str = "12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2";
+    let check = |is_rpc: bool, version: &str| {
+        let subject = NamedChain::new(Chain { coin: Coin::Litecoin, net: BitcoinNet::Main }, "litecoin");
+        let answer = |_, place: usize, _: &Request| match (place, is_rpc) {
+            (0, true) => Answer::result(format!("\"{MAIN}\"").into_bytes()),
+            (0, false) => Answer::http(200, MAIN.as_bytes()),
+            (_, true) => Answer::result(format!(r#"{{"version":{version},"subversion":"/LitecoinCore:0.21/"}}"#).into_bytes()),
+            (_, false) => Answer::http(200, &b"[]"[..]),
+        };
+        drive::<VersionCheck>(&subject, &protocol(is_rpc), answer).0.map(|seen| seen.into_output().0.map_err(|refusal| refusal.code()))
+    };
+    // 0.21.5.8, 0.21.5.9, 0.22 and 26.0.
+    for version in ["210508", "210509", "220000", "260000"] {
+        assert_eq!(check(true, version), Ok(Ok(())), "{version}");
+    }
+    for version in ["210507", "210506", "180100", "0"] {
+        assert_eq!(check(true, version), Ok(Err(Code::NodeOutdated)), "{version}");
+    }
+    for version in ["-1", "null", "{}"] {
+        assert!(matches!(check(true, version), Err(Fault::Malformed(_))), "{version}");
+    }
+    assert_eq!(check(false, "1"), Ok(Ok(())));
+    let others = [(Coin::Litecoin, BitcoinNet::Regtest), (Coin::Litecoin, BitcoinNet::Test), (Coin::Bitcoin, BitcoinNet::Main)];
+    assert!(others.into_iter().all(|(coin, net)| version::least(Chain { coin, net }).is_none()));
 }

@@ -58,6 +58,7 @@ preconditions! {
     KnownChains = "known_chains", "every chain with endpoints is a chain of the registry", [BeforePaying];
     FinalityMark = "finality_mark", "the endpoints serve the mark that the finality rule needs", [BeforePaying];
     LowerHeight = "lower_height", "the endpoints show the height of the chain below, if a contract may count its blocks", [BeforePaying];
+    NodeVersion = "node_version", "the nodes know the newest rules of their chain", [BeforePaying];
     Decimals = "decimals", "the token has the decimals of the registry", [BeforePaying];
     Mint = "mint", "the token lets the whole amount be paid out", [BeforePaying, BeforeSecret, BeforeHandingOut];
     Receiver = "receiver", "the receiver can be paid", [BeforePaying, BeforeSecret, BeforeHandingOut];

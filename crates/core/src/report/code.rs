@@ -162,7 +162,7 @@ codes! {
     SignatureMalformed = "signature_malformed", "the signature has the wrong form or length", "check the signature format of your signer";
     SignatureHighS = "signature_high_s", "s is in the upper half of the curve order: nodes reject such signatures", "ask the signer for the low-s form";
     SignatureMismatch = "signature_mismatch", "not the signer's signature over this payload", "sign again with the signer's key";
-    AccountNotDeployed = "account_not_deployed", "the signature is in the wrapper of ERC-6492, which the swap contract cannot read", "deploy the account first, by any transaction from it; then attach the signature with \"deployed\": true, which takes the wrapper off";
+    AccountNotDeployed = "account_not_deployed", "the signature is in the wrapper of ERC-6492, which the swap contract cannot read", "deploy the account first, by any transaction from it; then attach the signature again, to an order that was prepared with a connection, or with \"deployed\": true, which takes the wrapper off";
     SignatureCount = "signature_count", "no signature was given", "give one signature for each open request";
     NothingToSign = "nothing_to_sign", "the order has no such payload", "choose another funding path";
     SecretWrong = "secret_wrong", "not the secret of this secret hash", "check which order the secret belongs to";
@@ -234,10 +234,11 @@ codes! {
     GasPriceTooHigh = "gas_price_too_high", "the price of gas is above the policy's", "wait until gas is cheaper, or raise the limit of the policy deliberately";
     AllowanceTooLow = "allowance_too_low", "the contract may not take as many tokens as the order locks", "sign the approval as well";
     SimulationReverted = "simulation_reverted", "the transaction would fail on the chain", "do not sign; check balance, allowance and whether the order is funded already";
-    ContractSignatureRefused = "contract_signature_refused", "the owner's account has code, which does not accept this signature (ERC-1271)", "fund with the account's own transaction instead, or have its contract wallet sign the message";
+    ContractSignatureRefused = "contract_signature_refused", "the owner's account has code, which does not accept this signature (ERC-1271)", "pay the same order with the account's own transactions, which cost gas, or have its contract wallet sign the message";
     SimulationDiffers = "simulation_differs", "the transaction would move something other than what was verified", "do not sign; check which token and contract are pinned";
     FinalityMarkMissing = "finality_mark_missing", "the endpoint does not serve the mark that the finality rule of the chain needs", "use endpoints that serve it, or set another finality for the chain in the policy";
     LowerHeightMissing = "lower_height_missing", "the endpoint does not show the height of the chain below, which the contract may count", "use endpoints whose blocks have l1BlockNumber";
+    NodeOutdated = "node_outdated", "the node is older than the newest rules of its chain, so it can follow a chain that others reject", "update the node, or use other endpoints";
     DecimalsDiffer = "decimals_differ", "the token has other decimals than the registry", "do not sign; check which token is pinned";
     MintRestricts = "mint_restricts", "an extension of the token's mint takes from a payout, or can stop it", "do not sign; choose another asset";
     PermissionMismatch = "permission_mismatch", "the account has no such permission, or it does not let these keys call contracts", "name a permission of the account that allows contracts to be called, with its keys and weights as the chain has them";

@@ -43,7 +43,7 @@ impl<'n, T: Transport> BitcoinChain<'n, T> {
         OnChain::new(self.named(), subject)
     }
 
-    fn named(&self) -> NamedChain {
+    pub(crate) fn named(&self) -> NamedChain {
         NamedChain::new(self.chain, self.connection.name)
     }
 }

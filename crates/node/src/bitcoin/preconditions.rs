@@ -1,6 +1,7 @@
 //! What must hold on a Bitcoin-like chain before an order is paid, and before its secret leaves.
 
 use countersign::bitcoin::reader::fees::higher;
+use countersign::bitcoin::reader::{VersionCheck, version};
 use countersign::chains::REDEMPTION_VBYTES;
 use countersign::{Precondition, U256};
 use countersign_core::reader::check_worth;
@@ -16,6 +17,9 @@ impl<T: Transport> BitcoinChain<'_, T> {
             // As the redemption itself will.
             let rate = higher(self.median_fee_rate(end.bid.speed).await?.rate, self.chain.min_fee_rate());
             check_worth(payout, U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
+        }
+        if item == Precondition::NodeVersion && version::least(self.chain).is_some() {
+            self.connection.agreed::<VersionCheck>(&self.named()).await?.0?;
         }
         Ok(Vec::new())
     }

@@ -2,9 +2,9 @@
 
 use countersign::wire::OrderRecord;
 use countersign::{Policy, Precondition, Registry, Stage, U256};
-use countersign_client::TransportErrorKind;
+use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, Nodes, Speed};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fake::{Servers, verified};
 use super::prices::{HOSTS, Lie, funded, servers};
@@ -63,4 +63,42 @@ async fn a_fee_that_nobody_shows_is_no_yes() {
     let two = silent(HOSTS[0], silent(HOSTS[2], servers(&ledger, None)));
     let found = unmet(two, 1_000_000, Stage::BeforePaying).await;
     assert!(matches!(found.as_slice(), [(Precondition::Payout, code)] if *code != "fee_above_payout"), "{found:?}");
+}
+
+/// A node of Litecoin of one version.
+struct Node(u64);
+
+impl Transport for Node {
+    async fn send(&self, request: &Request) -> Result<Response, TransportError> {
+        let body: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
+        let reply = |call: &Value| {
+            let result = match call["method"].as_str().unwrap() {
+                "getblockhash" => json!("12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2"),
+                "getnetworkinfo" => json!({"version": self.0, "subversion": "/LitecoinCore:0.21/"}),
+                other => panic!("{other}"),
+            };
+            json!({"result": result, "error": null, "id": call["id"]})
+        };
+        let reply: Value = body.as_array().map_or_else(|| reply(&body), |calls| calls.iter().map(reply).collect());
+        Ok(Response::new(200, reply.to_string()))
+    }
+
+    async fn sleep(&self, _: std::time::Duration) {}
+
+    fn now(&self) -> countersign::UnixTime {
+        countersign::UnixTime::from_secs(1_800_000_000)
+    }
+}
+
+#[tokio::test]
+async fn a_node_without_the_rules_in_force_is_refused_before_paying() {
+    for (version, expected) in [(210_508, vec![]), (210_507, vec![(Precondition::NodeVersion, "node_outdated")])] {
+        let endpoint = Endpoint::parse("rpc+http://user:password@127.0.0.1:1").unwrap();
+        let config = NodeConfig::new().with("litecoin", Endpoints::new(vec![endpoint]).unwrap());
+        let nodes = Nodes::new(Node(version), config, countersign_testkit::registry());
+        let found = nodes.chain_preconditions("litecoin", &Policy::default()).await;
+        let unmet: Vec<_> = found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect();
+        assert_eq!(unmet, expected, "{version}");
+        assert_eq!(found.met.iter().any(|(met, _)| *met == Precondition::NodeVersion), expected.is_empty());
+    }
 }

@@ -99,6 +99,8 @@ impl Ledger {
                 }
                 json!([entry])
             }
+            // Litecoin Core 0.21.5.8, or Bitcoin Core 28.
+            "getnetworkinfo" => json!({"version": if self.is_litecoin { 210_508 } else { 280_000 }}),
             "getmempoolinfo" => json!({"size": self.mempool.len(), "mempoolminfee": 0.000_01, "minrelaytxfee": 0.000_01}),
             "getrawmempool" => json!(self.mempool.iter().map(|tx| tx.compute_txid().to_string()).collect::<Vec<_>>()),
             "estimatesmartfee" => json!({"feerate": 0.000_025, "blocks": 3}),
