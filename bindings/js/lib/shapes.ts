@@ -279,6 +279,7 @@ export type Code =
   | "simulation_differs"
   | "finality_mark_missing"
   | "lower_height_missing"
+  | "node_outdated"
   | "decimals_differ"
   | "mint_restricts"
   | "permission_mismatch"
@@ -949,7 +950,7 @@ export interface BitcoinRecovery {
 export interface ContractSignature {
   /** The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed. */
   readonly contract: HexString;
-  /** Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing. */
+  /** Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing. An order that was prepared with a connection knows it. */
   readonly deployed?: boolean | undefined;
 }
 

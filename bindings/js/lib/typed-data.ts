@@ -8,7 +8,10 @@ export interface TypedDataSigner {
    * most 72 bytes. Some contract wallets return as little as a key does.
    */
   readonly contract?: boolean;
-  /** Whether the contract wallet is deployed. Then the wrapper of ERC-6492 is taken off; otherwise it is refused. */
+  /**
+   * Whether the contract wallet is deployed. Then the wrapper of ERC-6492 is taken off. Otherwise it is refused, unless the order was prepared
+   * with a connection that shows the account's code.
+   */
   readonly deployed?: boolean;
 }
 

@@ -125,7 +125,7 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry)
     let text = files::read(path)?;
     let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     let path = Evm::read_wallet(Cursor::root(&value, "/wallet"))?;
-    let calls = path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
+    let calls = path.path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
     let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
     // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);

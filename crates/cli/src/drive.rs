@@ -9,12 +9,13 @@ use countersign::{BroadcastTransaction, Code, Family, OrderRecord, Policy, Sever
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
-use countersign_client::{Flow, Http, Pace};
+use countersign_client::{Flow, Http, OrderId, Pace};
 use countersign_node::{Attempt, Ends, Nodes, SettlementKey, Speed};
 use countersign_store::Store;
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
+use crate::command::Commands;
 use crate::failure::{Failure, usage};
 use crate::session::Session;
 
@@ -69,6 +70,8 @@ pub(crate) struct TerminalOwner<'s> {
     pub(crate) yes: bool,
     /// Whether the token approval is on chain already.
     pub(crate) approved: bool,
+    /// Whether the account pays with its own transactions, although the order offers a gasless message.
+    pub(crate) own_transactions: bool,
     /// The minimum that the record must pay, in base units, by an argument of this run. The minimum stored with the order applies as well.
     pub(crate) at_least: Option<U256>,
     pub(crate) policy: Policy,
@@ -135,7 +138,11 @@ impl TerminalOwner<'_> {
         let chain = order.chain();
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
         if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
-            let unsigned = self.nodes.prepare(order, chain, &self.owner, self.speed, &self.policy).await?;
+            let (owner, speed, policy) = (&self.owner, self.speed, &self.policy);
+            let unsigned = match self.own_transactions {
+                true => self.nodes.prepare_own(order, chain, owner, speed, policy).await?,
+                false => self.nodes.prepare(order, chain, owner, speed, policy).await?,
+            };
             return self.sign_prepared(unsigned, key).await;
         }
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
@@ -175,6 +182,7 @@ impl TerminalOwner<'_> {
     }
 
     async fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
+        let order_id = unsigned.order_id().unwrap_or_default().to_owned();
         self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         if self.yes {
             check_warnings(unsigned.warnings(), &self.policy)?
@@ -183,7 +191,7 @@ impl TerminalOwner<'_> {
         }
         countersign_json::sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
-        self.nodes.check_gasless(&signed).await?;
+        self.nodes.check_gasless(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, &order_id))?;
         self.nodes.check_signers(&signed).await?;
         let mut funding = SignedFunding::from_signed(&signed);
         if self.approved && funding.gasless.is_some() {
@@ -223,6 +231,20 @@ impl TerminalOwner<'_> {
         };
         let signed = self.nodes.settle(&recovery, &task.leg.of(task.record).chain, attempt, key, &self.policy).await?;
         Ok(signed.broadcasts())
+    }
+}
+
+/// Offers to pay the same order with the account's own transactions, where its code refuses the gasless message. They cost gas, so nothing
+/// of it happens before the owner gives the command.
+fn with_own_transactions(failure: Failure, commands: &Commands, order_id: &str) -> Failure {
+    match (failure, OrderId::parse(order_id)) {
+        (Failure::Refused(refusal), Ok(id)) if refusal.code() == Code::ContractSignatureRefused => {
+            let (reason, again) = (refusal.reason().to_owned(), commands.resume(&id));
+            Failure::Refused(
+                refusal.with_reason(format!("{reason}; nothing was sent. To pay with transactions: {again} --own-transactions")),
+            )
+        }
+        (failure, _) => failure,
     }
 }
 

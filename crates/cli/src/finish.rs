@@ -262,6 +262,7 @@ fn ending_owner<'s>(
         configured_key: None,
         yes: false,
         approved: false,
+        own_transactions: false,
         at_least: None,
         policy: policy.clone(),
         // An account without coins is refused when it signs, and the relayer asked then.

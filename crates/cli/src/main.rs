@@ -116,7 +116,7 @@ enum Command {
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
     /// Proves that a transaction which a wallet sent is one of the order's, or shows where it differs.
-    #[command(after_help = matches::EXAMPLES)]
+    #[command(after_help = matches::EXAMPLES, mut_arg("case", |case| case.required_unless_present_any(["stored"])))]
     Match(matches::Args),
     /// Redeems or refunds from an order record alone, without the service.
     #[command(after_help = recover::EXAMPLES)]

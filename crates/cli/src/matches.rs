@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign::{Family, Role, Verified, Warnings};
+use countersign::{Code, Family, Proposal, Registry, Role, Verified, Warnings};
+use countersign_client::{Http, OrderId};
+use countersign_node::{NodeError, Nodes};
 use serde::Serialize;
 
 use crate::exit::OK;
@@ -12,12 +14,14 @@ use crate::input::{CaseArgs, TrustArgs};
 use crate::nodes::NodeArgs;
 use crate::sent::{Found, Sent};
 use crate::session::Session;
+use crate::state::StateArgs;
 use crate::{service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign match --registry registry.json --case case.json transaction.json
   countersign match --registry registry.json --request request.json --response response.json signed.psbt
   countersign match --registry registry.json --case case.json --id 0x... --nodes nodes.json
+  countersign match --stored 4784d9c7... --id 0x...        # an order that this program created
   echo 0x02f8... | countersign match --registry registry.json --case case.json -
 
 The file has what the wallet returned, or what a node returns for the transaction's id: JSON of eth_getTransactionByHash,
@@ -34,10 +38,16 @@ pub(crate) struct Args {
     trust: TrustArgs,
     #[command(flatten)]
     case: CaseArgs,
+    /// The id of an order of the state directory, whose request, response and record are taken in place of files.
+    #[arg(long, value_name = "ORDER", conflicts_with_all = ["case", "request", "response", "order"])]
+    stored: Option<String>,
+    #[command(flatten)]
+    state: StateArgs,
     /// What the wallet sent; `-` is stdin.
     #[arg(value_name = "FILE", required_unless_present = "id")]
     sent: Option<PathBuf>,
-    /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it.
+    /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it. On an EVM chain
+    /// also that of the transaction in which a wallet's calls were bundled.
     #[arg(long, value_name = "ID", conflicts_with = "sent")]
     id: Option<String>,
     #[command(flatten)]
@@ -52,7 +62,7 @@ struct Matched<'a> {
     family: &'static str,
     order_id: &'a str,
     role: Role,
-    /// What was compared: `transaction`, `psbt` or `calls`.
+    /// What was compared: `transaction`, `psbt`, `calls`, or `receipt` of the chain.
     form: &'static str,
     /// The id of the transaction, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,30 +75,55 @@ struct Matched<'a> {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
+    // The wallet may have paid already, so nobody is told not to sign.
+    if let Some(id) = &args.stored {
+        let kept = args.state.open()?.load(&OrderId::parse(id)?)?;
+        let proposal = Proposal::new(kept.swap.request(), kept.swap.response());
+        let proposal = kept.record.iter().fold(proposal, |proposal, record| proposal.with_record(record));
+        let order = countersign::verify(proposal, &registry, &policy).map_err(Failure::RefusedAfterPaying)?;
+        return print(&order, &find(args, &order, &registry, session)?, None, session);
+    }
     let texts = args.case.read(None)?;
     texts.open(|values| {
-        // The wallet may have paid already, so nobody is told not to sign.
         let order = values.case().and_then(|case| case.verify(&registry, &policy)).map_err(Failure::RefusedAfterPaying)?;
-        let found = match (&args.sent, &args.id) {
-            (Some(path), _) => {
-                let name = if path == Path::new("-") { "stdin".into() } else { path.to_string_lossy() };
-                Sent::read(&files::read(path)?, &name, order.family())?.find(&order)?
-            }
-            (None, Some(id)) => {
-                let nodes = args.nodes.connect(&registry, session)?;
-                let transaction = service::run(async { Ok(nodes.sent(order.chain(), id).await?) })?;
-                let unknown = || Failure::Network {
-                    code: "transaction_unknown",
-                    message: format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain()),
-                };
-                let matched = order.match_with_warnings(&transaction.ok_or_else(unknown)?);
-                let (role, changed) = matched.map_err(|refusal| refusal.with_prefix("/transaction"))?;
-                Found { role, changed, form: "transaction", transaction: Some(id.clone()) }
-            }
-            (None, None) => return Err(usage("pass a file with what the wallet sent, or --id")),
-        };
-        print(&order, &found, values.id(), session)
+        print(&order, &find(args, &order, &registry, session)?, values.id(), session)
     })
+}
+
+/// Proves what the wallet sent.
+fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -> Result<Found, Failure> {
+    match (&args.sent, &args.id) {
+        (Some(path), _) => {
+            let name = if path == Path::new("-") { "stdin".into() } else { path.to_string_lossy() };
+            Ok(Sent::read(&files::read(path)?, &name, order.family())?.find(order)?)
+        }
+        (None, Some(id)) => {
+            let nodes = args.nodes.connect(registry, session)?;
+            service::run(by_id(&nodes, order, id))
+        }
+        (None, None) => Err(usage("pass a file with what the wallet sent, or --id")),
+    }
+}
+
+/// Proves the transaction with this id. One that is not of the order may be that of a bundler or a relay: what it did decides then, if the
+/// endpoints have its receipt.
+async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found, Failure> {
+    let found = |form, (role, changed)| Found { role, changed, form, transaction: Some(id.to_owned()) };
+    let matched = match nodes.sent(order.chain(), id).await {
+        Ok(Some(transaction)) => order.match_with_warnings(&transaction),
+        Ok(None) => {
+            let message = format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain());
+            return Err(Failure::Network { code: "transaction_unknown", message });
+        }
+        // A kind that no order needs, such as one that delegates the account.
+        Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch => Err(refusal),
+        Err(error) => return Err(error.into()),
+    };
+    match matched {
+        Ok(matched) => Ok(found("transaction", matched)),
+        Err(_) if nodes.find_payment(order, id).await.unwrap_or_default() => Ok(found("receipt", (Role::Initiate, Warnings::default()))),
+        Err(refusal) => Err(refusal.with_prefix("/transaction").into()),
+    }
 }
 
 fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -> Result<u8, Failure> {
@@ -129,6 +164,9 @@ const fn meaning(role: Role) -> &'static str {
 const fn not_proven(family: Family, form: &str) -> &'static str {
     match (family, form.as_bytes()) {
         (_, b"calls") => "that the wallet states the truth; the chain shows it: `countersign order watch` with --nodes",
+        (_, b"receipt") => {
+            "that its block is final, and what else the transaction did; `countersign order watch` with --nodes shows the first"
+        }
         (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
         (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",
         (Family::Starknet, _) => "the account's signature, which only its contract can check, and that it is in a block",

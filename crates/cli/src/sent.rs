@@ -39,7 +39,7 @@ pub(crate) struct Found {
     pub(crate) role: Role,
     /// What the wallet changed although it may.
     pub(crate) changed: Warnings,
-    /// `transaction`, `psbt` or `calls`.
+    /// `transaction`, `psbt`, `calls` or `receipt`.
     pub(crate) form: &'static str,
     /// The id of the transaction, where it is known.
     pub(crate) transaction: Option<String>,

@@ -105,6 +105,10 @@ struct ModeArgs {
     /// Confirms that the token approval is on chain already, so that the gasless message can be submitted.
     #[arg(long)]
     approved: bool,
+    /// Pays with the account's own transactions, which cost gas, although the order offers a gasless message: for an account whose code
+    /// refuses the message. Needs a key, and endpoints of the source chain.
+    #[arg(long, conflicts_with_all = ["wallet", "approved"])]
+    own_transactions: bool,
     /// Confirms that you have broadcast the printed transactions, or paid the deposit.
     #[arg(long, requires = "resume")]
     paid: bool,
@@ -266,6 +270,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             configured_key,
             yes: mode.yes,
             approved: mode.approved,
+            own_transactions: mode.own_transactions,
             at_least,
             policy: flow.policy().clone(),
             has_relayer: args.relying.trust().is_some(),

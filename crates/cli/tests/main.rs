@@ -15,6 +15,7 @@ mod clear_signing;
 mod commands;
 mod config;
 mod contracts;
+mod delegated;
 mod ends;
 mod faults;
 mod home;

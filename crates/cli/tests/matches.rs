@@ -228,6 +228,31 @@ fn an_approval_is_named_and_people_read_what_it_does() {
     }
 }
 
+/// The documents of an order that was created here are in the state directory.
+#[test]
+fn a_stored_order_needs_no_files() {
+    let world = World::new("stored");
+    for (family, id, other) in ORDERS {
+        let line = Line::load(family, id);
+        let order_id = line.value["expect"]["order_id"].as_str().unwrap();
+        world.home.keep(order_id, &line.value["request"], &line.value["response"], None);
+        let run = |line: &Line, more: &[&str]| {
+            let sent = world.file("sent", &line.forms()[0]);
+            let arguments = [&["match", "--registry", &world.registry, "--json", "--stored", order_id, &sent], more].concat();
+            let output = world.home.run(NOWHERE, &arguments);
+            (output.status.code().unwrap(), machine(&output).unwrap().0)
+        };
+        let (code, shown) = run(&line, &[]);
+        assert_eq!((code, &shown["role"], &shown["order_id"]), (0, &json!("initiate"), &json!(order_id)), "{shown}");
+        let (code, shown) = run(&Line::load(family, other), &[]);
+        assert_eq!((code, &shown["error"]["code"]), (1, &json!("transaction_mismatch")), "{shown}");
+        assert_eq!(run(&line, &["--case", "case.json"]).0, 2, "one of both");
+    }
+    let unknown = ["match", "--registry", &world.registry, "--stored", &"ab".repeat(32), "sent"];
+    let output = world.home.run(NOWHERE, &unknown);
+    assert!(output.status.code() == Some(2) && said(&output).contains("not in the state directory"), "{}", said(&output));
+}
+
 /// An approval above the amount is the order's, and said.
 #[test]
 fn what_a_wallet_changed_although_it_may_is_shown() {
@@ -345,6 +370,40 @@ fn bundled_calls_are_proven_by_their_effect() {
         Value::Number(id) => format!("{:#x}", id.as_u64().unwrap()),
         id => id.as_str().unwrap().to_owned(),
     };
+    // By the id of a bundler's transaction, which is not the order's: the receipt shows what it did. Where the endpoint has none, or it shows
+    // another amount, the refusal of the transaction stands.
+    let other = Line::load("evm", "evm-native-bnb");
+    let sent = evm_json(&other.paying().0);
+    let id = sent["hash"].as_str().unwrap().to_owned();
+    for (receipt, expected) in [(receipt(amount), 0), (Value::Null, 1), (receipt(amount - 1), 1)] {
+        let mut receipt = receipt;
+        if receipt.is_object() {
+            receipt["transactionHash"] = json!(id);
+            receipt["blockHash"] = json!(format!("0x{}", "11".repeat(32)));
+        }
+        let server = Server::start({
+            let (sent, chain_id) = (sent.clone(), chain_id.clone());
+            move |seen| {
+                let call: Value = serde_json::from_str(&seen.text()).unwrap();
+                let result = |call: &Value| {
+                    let result = match call["method"].as_str().unwrap() {
+                        "eth_chainId" => json!(chain_id),
+                        "eth_getTransactionReceipt" => receipt.clone(),
+                        _ => sent.clone(),
+                    };
+                    json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+                };
+                let reply = call.as_array().map_or_else(|| result(&call), |calls| calls.iter().map(result).collect());
+                Reply::json(200, reply.to_string())
+            }
+        });
+        let chain = request["source"]["asset"].as_str().unwrap().split(':').next().unwrap();
+        let nodes = world.home.file("nodes.json", &json!({chain: [server.base]}).to_string());
+        let (code, shown) = world.run(&line, &["--id", &id, "--nodes", &nodes]);
+        assert_eq!(code, expected, "{shown}");
+        let (form, error) = (shown["form"].as_str(), shown["error"]["code"].as_str());
+        assert_eq!((form, error), if code == 0 { (Some("receipt"), None) } else { (None, Some("transaction_mismatch")) }, "{shown}");
+    }
     let status = |status: u64, receipts: Value| json!({"chainId": chain_id, "id": "0x1", "status": status, "receipts": receipts});
     let answer = json!({"jsonrpc": "2.0", "id": 1, "result": receipt(amount)});
     for form in [status(200, json!([receipt(amount)])), receipt(amount), answer] {

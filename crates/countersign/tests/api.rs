@@ -185,6 +185,7 @@ mod with_evm {
 
     fn prepared(case: &Case, path: impl Into<FundingPath<TxContext>>) -> Unsigned {
         let Verified::Evm(order) = Documents::from_case(case).verify().unwrap() else { panic!("the wrong family") };
+        let path: FundingPath<TxContext> = path.into();
         order.prepare(path).unwrap().into()
     }
 

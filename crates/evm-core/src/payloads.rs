@@ -128,6 +128,8 @@ pub struct Unsigned<T> {
     pub calls: Vec<CallPayload<T>>,
     /// The gasless message, if it is to be signed.
     pub message: Option<MessagePayload>,
+    /// Whether the chain shows code at the sender's account; `None` if it was not asked.
+    pub(crate) has_code: Option<bool>,
 }
 
 impl<T> Unsigned<T> {
@@ -135,6 +137,13 @@ impl<T> Unsigned<T> {
     #[must_use]
     pub fn with_signers(mut self, signers: Option<Signers>) -> Self {
         self.signers = signers;
+        self
+    }
+
+    /// States whether the chain shows code at the sender's account. It decides whether a signature in the wrapper of ERC-6492 is taken.
+    #[must_use]
+    pub const fn with_code(mut self, has_code: Option<bool>) -> Self {
+        self.has_code = has_code;
         self
     }
 
@@ -151,7 +160,7 @@ impl<T: Transaction> Unsigned<T> {
     pub fn new(sender: Address, calls: impl IntoIterator<Item = (Role, T)>, message: Option<Message>) -> Self {
         let calls = calls.into_iter().map(|(role, transaction)| CallPayload { role, transaction, signature: None, further: Vec::new() });
         let message = message.map(|message| MessagePayload { hashes: message.hashes(), message, signature: None });
-        Self { sender, signers: None, calls: calls.collect(), message }
+        Self { sender, signers: None, calls: calls.collect(), message, has_code: None }
     }
 
     /// Returns the keys that are named for the calls.
@@ -324,10 +333,8 @@ impl<T: Transaction> Signable for Unsigned<T> {
             }
             let bytes = match &signature {
                 ExternalSignature::Contract(_) if T::SCHEME != Scheme::Secp256k1Keccak => return Err(signature::not_a_contract()),
-                ExternalSignature::Contract(bytes) if signature::is_undeployed(bytes) => {
-                    return Err(Refusal::new(Code::AccountNotDeployed, ""));
-                }
                 ExternalSignature::Contract(bytes) => {
+                    let bytes = signature::for_account(bytes, self.has_code)?;
                     warnings.warn(Code::ContractSignatureUnverified);
                     bytes.to_vec()
                 }

@@ -14,7 +14,7 @@ mod contract;
 mod external;
 mod proof;
 
-pub use contract::{is_undeployed, without_wrapper};
+pub use contract::{NO_CODE, for_account};
 pub use external::{ExternalSignature, Stated};
 pub use proof::is_by_key;
 pub(crate) use proof::{Asked, is_of, not_a_contract, prove};

@@ -1,13 +1,15 @@
 //! What an EVM order locks: its calls and its message.
 
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_core::{ApprovalStep, Role, Warnings};
+use countersign_core::{ApprovalStep, FundingPath, Gasless, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::typed_data::Message;
+use serde::{Deserialize, Serialize};
 
 use crate::gas;
 use crate::payment::SwapIdRule;
+use crate::transaction::TxContext;
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +33,44 @@ pub struct Deposit {
     /// The highest gas limit that the chain allows one transaction, if that is known.
     pub(crate) max_tx_gas: Option<u64>,
     pub(crate) swap_id_rule: SwapIdRule,
+}
+
+/// The funding path, and what the chain shows of the account that signs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OwnerPath {
+    /// The funding path.
+    pub path: FundingPath<TxContext>,
+    /// Whether the chain shows code at the account that signs the gasless message; `None` if it was not asked. A signature in the wrapper
+    /// of ERC-6492 is taken only from an account with code.
+    pub has_code: Option<bool>,
+}
+
+impl OwnerPath {
+    /// States whether the chain shows code at the account that signs the gasless message: see [`CodeCheck`](crate::reader::CodeCheck).
+    #[must_use]
+    pub const fn with_code(mut self, has_code: Option<bool>) -> Self {
+        self.has_code = has_code;
+        self
+    }
+}
+
+impl From<FundingPath<TxContext>> for OwnerPath {
+    fn from(path: FundingPath<TxContext>) -> Self {
+        Self { path, has_code: None }
+    }
+}
+
+impl From<Gasless> for OwnerPath {
+    fn from(gasless: Gasless) -> Self {
+        FundingPath::from(gasless).into()
+    }
+}
+
+impl From<TxContext> for OwnerPath {
+    fn from(calls: TxContext) -> Self {
+        FundingPath::SelfFunded(calls).into()
+    }
 }
 
 /// A call to a contract.

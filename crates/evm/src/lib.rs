@@ -25,7 +25,7 @@ pub use alloy_primitives;
 pub use countersign_evm_core::funding::ApprovalPlan;
 pub use countersign_evm_core::read;
 pub use countersign_evm_core::signature::{ExternalSignature, Key};
-pub use deposit::{Approval, Call, Deposit};
+pub use deposit::{Approval, Call, Deposit, OwnerPath};
 pub use received::{CallReceipt, CallsStatus};
 pub use transaction::{EvmTransaction, Fees, Payload, SignedPayloads, TxContext, Unsigned};
 
@@ -51,7 +51,7 @@ impl ChainFamily for Evm {
     const FAMILY: Family = Family::Evm;
     const PAYLOAD_KEYS: &'static [&'static str] = CallPayloads::KEYS_WITH_LEGACY;
     type Deposit = Deposit;
-    type Context = FundingPath<TxContext>;
+    type Context = OwnerPath;
     type Unsigned = Unsigned;
     type Payload = Payload;
     type Key = Key;

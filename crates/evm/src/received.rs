@@ -244,7 +244,12 @@ pub fn calls_status(text: &[u8]) -> Result<CallsStatus, Refusal> {
 /// As [`calls_status`].
 pub fn receipt(text: &[u8]) -> Result<CallsStatus, Refusal> {
     let value = json::parse(text)?;
-    let receipt = call_receipt(&Cursor::root(&value, ""))?;
+    of_receipt(&Cursor::root(&value, ""))
+}
+
+/// Reads a receipt as the only one of calls that are on chain.
+pub(crate) fn of_receipt(receipt: &Cursor<'_, '_>) -> Result<CallsStatus, Refusal> {
+    let receipt = call_receipt(receipt)?;
     let status = if receipt.is_success { CONFIRMED } else { REVERTED };
     Ok(CallsStatus { chain_id: None, status, receipts: vec![receipt] })
 }

@@ -15,7 +15,7 @@ use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
 use crate::address::{self, CODEC};
-use crate::deposit::{Approval, Call, Deposit};
+use crate::deposit::{Approval, Call, Deposit, OwnerPath};
 use crate::gas;
 use crate::generation;
 use crate::message::RULES;
@@ -43,7 +43,7 @@ impl Deposit {
 }
 
 impl family::Deposit for Deposit {
-    type Context = FundingPath<TxContext>;
+    type Context = OwnerPath;
     type Unsigned = Unsigned;
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
@@ -82,8 +82,8 @@ impl family::Deposit for Deposit {
         crate::summary::describe_prepared(self, unsigned, summary);
     }
 
-    fn warn_about_wallet(&self, path: &FundingPath<TxContext>, warnings: &mut Warnings) {
-        if let Some(calls) = path.self_funded() {
+    fn warn_about_wallet(&self, owner: &OwnerPath, warnings: &mut Warnings) {
+        if let Some(calls) = owner.path.self_funded() {
             calls.warn(warnings);
             self.warn_about_gas(calls.approvals.step, calls.gas_limit, warnings);
         }
@@ -100,8 +100,8 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, path: &FundingPath<TxContext>, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
-        transaction::prepare(self, path)
+    fn prepare(&self, OwnerPath { path, has_code }: &OwnerPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+        Ok(transaction::prepare(self, path)?.with_code(*has_code))
     }
 
     fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<TxEnvelope, Refusal> {

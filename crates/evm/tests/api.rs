@@ -161,6 +161,6 @@ fn a_node_of_the_wallet_is_read_by_the_adapter_alone() {
     let case = fixture::<Evm>(CASE);
     let value = json::parse(br#"{"nonce":22,"max_fee_per_gas":"30000000000","max_priority_fee_per_gas":"1000000000"}"#).unwrap();
     let read = <Evm as countersign_json::JsonFamily>::read_wallet(Cursor::root(&value, "/wallet")).unwrap();
-    assert_eq!(read, FundingPath::Both(TxContext::eip1559(22, 30_000_000_000, 1_000_000_000)));
+    assert_eq!(read, FundingPath::Both(TxContext::eip1559(22, 30_000_000_000, 1_000_000_000)).into());
     assert_eq!(read, wallet::<Evm>(&case));
 }

@@ -12,7 +12,7 @@ const UNLIMITED: &str = "evm-token-approval-unlimited";
 
 /// Nonce and fees of a case.
 fn calls(case: &Case) -> TxContext {
-    let FundingPath::Both(calls) = wallet::<Evm>(case) else { panic!("the batch prepares both paths") };
+    let FundingPath::Both(calls) = wallet::<Evm>(case).path else { panic!("the batch prepares both paths") };
     calls
 }
 

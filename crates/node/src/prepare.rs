@@ -68,10 +68,42 @@ impl<T: Transport> Nodes<T> {
     /// a fee exceeds the policy, the owner has too little, or the simulation fails. Returns another [`NodeError`] if no endpoint answers
     /// or too few of them agree.
     pub async fn prepare(&self, order: &Verified, chain: &str, owner: &str, speed: Speed, policy: &Policy) -> Result<Unsigned, NodeError> {
+        self.prepare_by(order, chain, owner, speed, policy, false).await
+    }
+
+    /// Prepares a verified order as [`Nodes::prepare`] does, but always for the owner's own transactions, which cost its fees: where the
+    /// owner's account does not accept the signature of the gasless message ([`Code::ContractSignatureRefused`]), or the owner prefers it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Nodes::prepare`].
+    ///
+    /// [`Code::ContractSignatureRefused`]: countersign::Code::ContractSignatureRefused
+    pub async fn prepare_own(
+        &self,
+        order: &Verified,
+        chain: &str,
+        owner: &str,
+        speed: Speed,
+        policy: &Policy,
+    ) -> Result<Unsigned, NodeError> {
+        self.prepare_by(order, chain, owner, speed, policy, true).await
+    }
+
+    /// Prepares a verified order, with `own` for the owner's own transactions alone.
+    async fn prepare_by(
+        &self,
+        order: &Verified,
+        chain: &str,
+        owner: &str,
+        speed: Speed,
+        policy: &Policy,
+        own: bool,
+    ) -> Result<Unsigned, NodeError> {
         if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
             self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
         }
-        countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy)] }
+        countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy, own)] }
     }
 
     /// Checks that the signature of a gasless payment will be accepted, before it is sent to the service. On an EVM chain the contract asks an

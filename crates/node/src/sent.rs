@@ -1,11 +1,11 @@
 //! Reads transactions that were sent, by their ids.
 
-use countersign::{Code, Refusal, Transaction};
+use countersign::{Code, Refusal, Transaction, Verified};
 use countersign_core::reader::{Agree, Equal, Judged, Machine};
 use countersign_transport::Transport;
 
 use crate::error::NodeError;
-use crate::nodes::Connection;
+use crate::nodes::{Connection, Nodes};
 
 /// Reads a transaction on which the endpoints must agree.
 async fn read<T: Transport, M, D>(connection: Connection<'_, T>, subject: &M::Subject) -> Result<Option<D>, NodeError>
@@ -18,6 +18,28 @@ where
 
 fn wrong_id(id: &str, expected: &'static str) -> NodeError {
     NodeError::Refused(Refusal::new(Code::TransactionIdMalformed, "/id").with_expected(expected).with_actual(id))
+}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns whether a transaction paid an order by its effect, the event of the contract in its receipt: calls that a wallet bundled are in
+    /// a transaction of its own form, often of another account. `false` if the endpoints have no receipt of it, on a chain of another family,
+    /// or if the chain is not connected. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::Refused`] with [`Code::TransactionMismatch`] if the receipt does not show the payment, or with
+    /// [`Code::TransactionIdMalformed`]; another [`NodeError`] if no endpoint answers or too few of them agree.
+    pub async fn find_payment(&self, order: &Verified, id: &str) -> Result<bool, NodeError> {
+        match (order, id) {
+            #[cfg(feature = "evm")]
+            (Verified::Evm(order), id) => match self.evm(order.chain()) {
+                Ok(chain) => chain.paid(order, id).await,
+                Err(NodeError::NotConnected(_)) => Ok(false),
+                Err(error) => Err(error),
+            },
+            _ => Ok(false),
+        }
+    }
 }
 
 #[cfg(any(feature = "evm", feature = "tron"))]
@@ -33,6 +55,13 @@ impl<T: Transport> crate::evm::EvmChain<'_, T> {
 
         let subject = self.on_chain(SentTransaction(hash(id)?.into()));
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Evm))
+    }
+
+    async fn paid(&self, order: &countersign::evm::VerifiedOrder, id: &str) -> Result<bool, NodeError> {
+        use countersign::evm::reader::{Effect, EffectOf};
+
+        let effect = self.connection.agreed::<Effect>(&self.on_chain(EffectOf(hash(id)?.into()))).await?.0;
+        Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
     }
 }
 

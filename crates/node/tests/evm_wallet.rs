@@ -4,7 +4,7 @@ use crate::support;
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
 use countersign::evm::read::{self, Layout};
 use countersign::evm::{Evm, Fees, Gasless, TxContext, UnsignedOrder};
-use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy, Signed};
+use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy, RequestId, Role, Signed, Verified};
 use countersign_node::evm::Preflight;
 use countersign_node::{ContractReport, Contracts, NodeError, Speed};
 use countersign_testkit::{key, registry, verified};
@@ -162,6 +162,8 @@ struct Sight {
     statuses: Vec<u8>,
     simulates: bool,
     reverts: bool,
+    /// The code of every account, as the first and the second endpoint show it.
+    codes: [&'static str; 2],
 }
 
 fn transfer(token: Address, from: Address, to: Address, amount: U256) -> Value {
@@ -182,13 +184,22 @@ impl Sight {
         let statuses = vec![1; order.payloads().calls.len()];
         let logs = vec![transfer(paid, sender, htlc, amount)];
         let coin = U256::from(10).pow(U256::from(18));
-        Self { token, has: amount, coin, allowance: amount, logs, statuses, simulates: true, reverts: false, order }
+        Self { token, has: amount, coin, allowance: amount, logs, statuses, simulates: true, reverts: false, codes: ["0x"; 2], order }
     }
 
     async fn preflight(self) -> Result<(Preflight, Vec<String>), NodeError> {
-        let Self { order, token, has, coin, allowance, logs, statuses, simulates, reverts } = self;
-        let lie = move |_: &str, method: &str, params: &Value| match method {
+        let nodes = nodes(self.chain(), 1);
+        let preflight = nodes.evm("ethereum").unwrap().preflight(&self.order).await?;
+        let seen = nodes.transport().seen.lock().unwrap();
+        Ok((preflight, seen.iter().map(|(_, method, _)| method.clone()).collect()))
+    }
+
+    fn chain(&self) -> Chain {
+        let Self { token, has, coin, allowance, simulates, reverts, codes, .. } = *self;
+        let (logs, statuses) = (self.logs.clone(), self.statuses.clone());
+        chain().lying(move |host: &str, method: &str, params: &Value| match method {
             "eth_getBalance" => Some(json!(format!("{coin:#x}"))),
+            "eth_getCode" => Some(json!(codes[usize::from(host.starts_with('b'))])),
             "eth_call" => {
                 let data = params[0]["data"].as_str().unwrap();
                 let number = |number: U256| Some(json!(hex::encode_prefixed(number.to_be_bytes::<32>())));
@@ -215,17 +226,15 @@ impl Sight {
                 Some(json!([{"calls": statuses.iter().enumerate().map(call).collect::<Vec<_>>()}]))
             }
             _ => None,
-        };
-        let nodes = nodes(chain().lying(lie), 1);
-        let preflight = nodes.evm("ethereum").unwrap().preflight(&order).await?;
-        let seen = nodes.transport().seen.lock().unwrap();
-        Ok((preflight, seen.iter().map(|(_, method, _)| method.clone()).collect()))
+        })
     }
 }
 
 const WITH_APPROVAL: &str = "evm-chain-id-integer";
 const WITHOUT_APPROVAL: &str = "evm-record-evm-v1";
 const NATIVE: &str = "evm-record-native";
+/// Needs no approval, and has a gasless message.
+const GASLESS: &str = "evm-message-integers";
 
 async fn code(change: impl FnOnce(&mut Sight), id: &str) -> (Code, String) {
     let mut sight = Sight::new(id);
@@ -447,6 +456,53 @@ async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
     let Signed::Evm(elsewhere) = elsewhere else { panic!("an EVM order") };
     let error = nodes(chain(), 1).evm("ethereum").unwrap().check_gasless(&elsewhere).await.unwrap_err();
     assert_eq!(refused(&error).0, Code::WalletChainMismatch);
+}
+
+/// Wallets put the signature of a deployed account into the wrapper of ERC-6492, too. The chain decides whether it can be taken off, and one
+/// endpoint that says otherwise decides nothing.
+#[tokio::test]
+async fn the_chain_decides_about_the_wrapper_of_a_signature() {
+    let inner = "ab".repeat(64);
+    let word = |number: usize| format!("{number:064x}");
+    let wrapped = [[0x1111, 96, 160].map(word).concat(), word(4), format!("3ffba36f{}", "00".repeat(28)), word(64), inner.clone()].concat();
+    let signature = format!("contract:0x{wrapped}{}", "6492".repeat(16));
+    let order = Verified::from(verified::<Evm>(&case(GASLESS)));
+    for (codes, expected) in [
+        (["0x6080", "0x6080"], Ok(())),
+        (["0x", "0x"], Err("the account has no code on this chain, so the signature of a contract wallet does not count")),
+        (["0x6080", "0x"], Err(Code::AccountNotDeployed.meaning())),
+    ] {
+        let chain = Sight { codes, ..Sight::new(GASLESS) }.chain();
+        let mut unsigned = nodes(chain, 2).prepare(&order, "ethereum", "", Speed::Normal, &Policy::default()).await.unwrap();
+        let attached = unsigned.attach_text(RequestId::TypedData, &signature);
+        assert_eq!(
+            attached.as_ref().map_err(|refusal| (refusal.code(), refusal.reason())),
+            expected.as_ref().map_err(|why| (Code::AccountNotDeployed, *why))
+        );
+        if attached.is_ok() {
+            assert_eq!(unsigned.finish().unwrap().gasless().unwrap().signature, format!("0x{inner}"));
+        }
+    }
+}
+
+/// An account whose code refuses the message can pay the same order with a transaction.
+#[tokio::test]
+async fn a_gasless_order_can_be_paid_with_the_accounts_own_transactions() {
+    let case = case(GASLESS);
+    let order = Verified::from(verified::<Evm>(&case));
+    let paid = async |own: bool| {
+        let nodes = nodes(Sight::new(GASLESS).chain(), 2);
+        let (speed, policy) = (Speed::Normal, Policy::default());
+        let mut unsigned = match own {
+            true => nodes.prepare_own(&order, "ethereum", "", speed, &policy).await.unwrap(),
+            false => nodes.prepare(&order, "ethereum", "", speed, &policy).await.unwrap(),
+        };
+        unsigned.sign(&case.secret_key().unwrap()).unwrap();
+        let signed = unsigned.finish().unwrap();
+        (signed.broadcasts().iter().map(|one| one.role).collect::<Vec<_>>(), signed.gasless().is_some())
+    };
+    assert_eq!(paid(false).await, (vec![], true));
+    assert_eq!(paid(true).await, (vec![Role::Initiate], false));
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ pub struct Consent {
 }
 
 /// What is to be signed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Signing {
     /// The order's id.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Signed, Stage, UnixTime, Unsigned, Verified};
+use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Refusal, Signed, Stage, UnixTime, Unsigned, Verified};
 use countersign_client::driver::{
     Chains as _, Delivery, Entry, Event as Noted, FundingReply, OrderState, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose,
     SecretRoute, Settlement, SignedFunding, StoreError,
@@ -86,7 +86,7 @@ impl Owner for HostOwner {
         self.consent(order, &unsigned, found).await?;
         let signing = signing(order.order_id(), Purpose::Funding, chain, account);
         if self.options.sign_only {
-            return self.sign(signing, unsigned).await;
+            return self.sign(order, signing, unsigned).await;
         }
         Ok(self.agree(order, Payment::Sign(Box::new(signing), unsigned)))
     }
@@ -101,7 +101,7 @@ impl Owner for HostOwner {
                 self.host.report(Event::Deposit { order_id: order.order_id().to_owned(), message, summary });
                 Ok(FundingReply::Elsewhere)
             }
-            Some(Payment::Sign(signing, unsigned)) => self.sign(*signing, unsigned).await,
+            Some(Payment::Sign(signing, unsigned)) => self.sign(order, *signing, unsigned).await,
         }
     }
 
@@ -262,18 +262,44 @@ impl HostOwner {
         Ok(warnings)
     }
 
-    /// Has a payment signed.
-    async fn sign(&self, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
+    /// Has a payment signed. An account whose code refuses the gasless message can pay with its own transactions, which cost gas, so the owner
+    /// is asked anew.
+    async fn sign(&self, order: &Verified, signing: Signing, unsigned: Unsigned) -> Result<FundingReply, OwnerError> {
+        let mut signed = match self.ask_to_pay(signing.clone(), unsigned).await? {
+            Ok(signed) => signed,
+            Err(reply) => return Ok(reply),
+        };
+        match self.nodes.check_gasless(&signed).await {
+            Ok(()) => {}
+            Err(NodeError::Refused(refusal)) if refusal.code() == Code::ContractSignatureRefused => {
+                let own = self.agree_to_own(order, &signing, &refusal).await?;
+                signed = match self.ask_to_pay(signing, own).await? {
+                    Ok(signed) => signed,
+                    Err(reply) => return Ok(reply),
+                };
+            }
+            Err(error) => return Err(of_node(error)),
+        }
+        self.nodes.check_signers(&signed).await.map_err(of_node)?;
+        Ok(FundingReply::Signed(SignedFunding::from_signed(&signed)))
+    }
+
+    /// Prepares the account's own transactions in place of a message that its code refuses, and asks the owner to agree to them.
+    async fn agree_to_own(&self, order: &Verified, signing: &Signing, refusal: &Refusal) -> Result<Unsigned, OwnerError> {
+        let prepared = self.nodes.prepare_own(order, &signing.chain, &signing.account, self.options.speed, &self.policy).await;
+        let unsigned = prepared.map_err(of_node)?;
+        let answer = refusal.actual().map(ToString::to_string).unwrap_or_default();
+        self.consent(order, &unsigned, vec![(refusal.code(), answer)]).await?;
+        Ok(unsigned)
+    }
+
+    /// Asks the signer for the signatures of a payment; an inner error is what came in place of them.
+    async fn ask_to_pay(&self, signing: Signing, unsigned: Unsigned) -> Result<Result<Signed, FundingReply>, OwnerError> {
         let asked = Payloads::of(&unsigned);
         let order_id = signing.order_id.clone();
         match self.host.ask_to_sign(Ask::Sign(signing), unsigned).await {
-            Reply::Signed(signed) => {
-                let signed = asked.finish(*signed)?;
-                self.nodes.check_gasless(&signed).await.map_err(of_node)?;
-                self.nodes.check_signers(&signed).await.map_err(of_node)?;
-                Ok(FundingReply::Signed(SignedFunding::from_signed(&signed)))
-            }
-            Reply::Sent => Ok(FundingReply::Elsewhere),
+            Reply::Signed(signed) => Ok(Ok(asked.finish(*signed)?)),
+            Reply::Sent => Ok(Err(FundingReply::Elsewhere)),
             Reply::NotSigned(message) => Err(OwnerError::Failed { code: NOT_SIGNED, message }),
             Reply::SignerFailed { message, code } if self.options.sign_only || has_sent_nothing(code) => {
                 Err(OwnerError::Failed { code: NOT_SIGNED, message })
@@ -281,9 +307,9 @@ impl HostOwner {
             // The wallet may have sent the payment before it failed. Asking again could pay twice.
             Reply::SignerFailed { message, .. } => {
                 self.host.report(Event::maybe_sent(&order_id, &message));
-                Ok(FundingReply::Elsewhere)
+                Ok(Err(FundingReply::Elsewhere))
             }
-            _ => Ok(FundingReply::NotNow),
+            _ => Ok(Err(FundingReply::NotNow)),
         }
     }
 

@@ -364,6 +364,7 @@ Code: TypeAlias = Literal[
     "simulation_differs",
     "finality_mark_missing",
     "lower_height_missing",
+    "node_outdated",
     "decimals_differ",
     "mint_restricts",
     "permission_mismatch",
@@ -1348,7 +1349,7 @@ class ContractSignature(TypedDict):
     """The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed."""
 
     deployed: NotRequired[bool | None]
-    """Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing."""
+    """Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing. An order that was prepared with a connection knows it."""
 
 class EcdsaSignature(TypedDict):
     """The signature of a key on EVM or Tron, in parts. The parity is found, so `v` may be missing or have any usual form or name."""

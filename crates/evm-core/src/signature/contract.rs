@@ -13,10 +13,30 @@ const MARK: [u8; 32] =
     *b"\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92\x64\x92";
 
 /// Returns whether a signature is in the wrapper of ERC-6492.
-#[must_use]
-pub fn is_undeployed(signature: &[u8]) -> bool {
+pub(super) fn is_undeployed(signature: &[u8]) -> bool {
     signature.ends_with(&MARK)
 }
+
+/// Returns a contract wallet's signature as the swap contract can pass it on: outside the wrapper of ERC-6492. `has_code` is what the chain
+/// shows of the account.
+///
+/// Wallets wrap the signatures of deployed accounts, too, so the wrapper does not tell whether the account has code.
+///
+/// # Errors
+///
+/// [`Code::AccountNotDeployed`] for a wrapped signature if the account has no code, or if that is not known;
+/// [`Code::SignatureMalformed`] if the wrapper is malformed.
+pub fn for_account(signature: &Bytes, has_code: Option<bool>) -> Result<Bytes, Refusal> {
+    match has_code {
+        _ if !is_undeployed(signature) => Ok(signature.clone()),
+        Some(true) => without_wrapper(signature),
+        Some(false) => Err(Refusal::new(Code::AccountNotDeployed, "").with_reason(NO_CODE)),
+        None => Err(Refusal::new(Code::AccountNotDeployed, "")),
+    }
+}
+
+/// Why the signature of a contract wallet does not count.
+pub const NO_CODE: &str = "the account has no code on this chain, so the signature of a contract wallet does not count";
 
 /// Takes the wrapper of ERC-6492 off the signature of an account that is deployed. A signature without it is returned as it is.
 ///
@@ -25,7 +45,7 @@ pub fn is_undeployed(signature: &[u8]) -> bool {
 /// # Errors
 ///
 /// [`Code::SignatureMalformed`] if the wrapper does not hold a factory, its calldata and a signature.
-pub fn without_wrapper(signature: &Bytes) -> Result<Bytes, Refusal> {
+pub(super) fn without_wrapper(signature: &Bytes) -> Result<Bytes, Refusal> {
     let Some(wrapped) = signature.strip_suffix(&MARK) else { return Ok(signature.clone()) };
     let inner = bytes_at(wrapped, 1).and_then(|_| bytes_at(wrapped, 2));
     let refuse = || Refusal::new(Code::SignatureMalformed, "").with_expected("a factory, its calldata and a signature (ERC-6492)");
@@ -66,6 +86,19 @@ mod tests {
             assert!(is_undeployed(&wrapped(&signature)) && !is_undeployed(&signature));
             assert_eq!(without_wrapper(&wrapped(&signature)).unwrap(), signature);
             assert_eq!(without_wrapper(&signature).unwrap(), signature);
+        }
+    }
+
+    /// What the chain shows decides, and nothing is guessed where it shows nothing.
+    #[test]
+    fn the_code_of_the_account_decides_about_the_wrapper() {
+        let inner = Bytes::from(vec![0xab; 65]);
+        let code = |has_code| for_account(&wrapped(&inner), has_code).map_err(|refusal| (refusal.code(), refusal.reason().to_owned()));
+        assert_eq!(code(Some(true)), Ok(inner.clone()));
+        assert_eq!(code(Some(false)), Err((Code::AccountNotDeployed, NO_CODE.to_owned())));
+        assert_eq!(code(None), Err((Code::AccountNotDeployed, Code::AccountNotDeployed.meaning().to_owned())));
+        for has_code in [Some(true), Some(false), None] {
+            assert_eq!(for_account(&inner, has_code).unwrap(), inner, "without a wrapper there is nothing to decide");
         }
     }
 

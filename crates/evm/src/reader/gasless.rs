@@ -1,7 +1,7 @@
 //! Whether the swap contract will take the signature of a gasless message.
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
-use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Reply, Request};
+use countersign_core::reader::{Ask, Equal, Fault, Identity, Judged, Known, Question, Replies, Reply, Request};
 use countersign_core::{Code, Refusal};
 use countersign_evm_core::signature;
 use serde_json::json;
@@ -75,8 +75,34 @@ impl GaslessSignature {
         if signature::is_by_key(self.owner, &self.signature, &self.digest) {
             return Ok(());
         }
-        let reason = "the account has no code on this chain, so the signature of a contract wallet does not count";
-        Err(Refusal::new(Code::AccountNotDeployed, "").with_reason(reason).with_actual(self.owner.to_string()))
+        Err(Refusal::new(Code::AccountNotDeployed, "").with_reason(signature::NO_CODE).with_actual(self.owner.to_string()))
+    }
+}
+
+/// Whether an account has code: that of a contract wallet, or a delegate's (EIP-7702).
+///
+/// It is asked before a gasless message is signed: wallets put the signature of a deployed account into the wrapper of ERC-6492, too, and
+/// only the chain tells whether it can be taken off ([`OwnerPath::with_code`](crate::OwnerPath::with_code)).
+pub type CodeCheck = Ask<OnChain<CodeOf>>;
+
+/// The account whose code is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an account")]
+pub struct CodeOf(pub Address);
+
+impl Question for OnChain<CodeOf> {
+    type Output = Equal<bool>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![Request::json_rpc("eth_getCode", json!([self.subject.0, LATEST]))]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Equal<bool>, Fault> {
+        Ok(Equal(!replies.json(0)?.hex_bytes(MAX_CODE)?.is_empty()))
     }
 }
 

@@ -10,6 +10,8 @@
 //! | [`Broadcast`] | 3 | whether the endpoint takes a transaction | that it does |
 //! | [`FateOf`] | 2 | whether a transaction that was sent can still be included | the answer |
 //! | [`ReceiverCheck`] | 1 | whether the receiver of an HTLC can be paid | that it can, or the code of the refusal |
+//! | [`Effect`] | 1 | what a transaction did, by its receipt | the logs, or that there is no receipt |
+//! | [`CodeCheck`] | 1 | whether an account has code | that it has, or not |
 //! | [`SignatureCheck`] | 1 | whether the contract will take a gasless signature | that it will, or the code of the refusal |
 //! | [`ServedCheck`] | 1 | whether the endpoint serves what the evidence will need | that it does, or the code of the refusal |
 //! | [`Status`] | 1 | the receipt of a transaction | the receipt |
@@ -52,12 +54,12 @@ pub use context::{Context, NonceAndFees, pending_nonce};
 pub use contract::{Contract, ContractDescription, Domain};
 pub use fate::{FateOf, Tracer};
 pub use fees::{FeeLevels, Prices};
-pub use gasless::{GaslessSignature, SignatureCheck};
+pub use gasless::{CodeCheck, CodeOf, GaslessSignature, SignatureCheck};
 pub use head::{Newest, NewestBlock};
 pub use htlc::{Htlc, HtlcReader};
 pub use l1_fee::has_l1_fee;
 pub use preflight::{Plan, Preflight, PreflightCheck};
-pub use receipt::{Receipt, Status};
+pub use receipt::{Effect, EffectOf, Receipt, Status};
 pub use receiver::{Receiver, ReceiverCheck};
 pub use sent::{Sent, SentTransaction};
 pub use served::{Served, ServedCheck, needs_lower_height};

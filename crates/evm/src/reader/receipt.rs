@@ -7,6 +7,7 @@ use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
 
 use super::{OnChain, hash, quantity};
+use crate::received::{self, CallsStatus};
 
 /// The outcome of a mined transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,34 @@ impl Question for OnChain<B256> {
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
         Ok(Equal(read(&replies.json(0)?, self.subject)?))
+    }
+}
+
+/// The transaction whose effect is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has one value")]
+pub struct EffectOf(pub B256);
+
+/// Reads what the transaction with an id did, which may be that of a bundler or a relay; `None` if the endpoint has no receipt of it. What it
+/// means for an order, [`Deposit::find_payment`](crate::Deposit::find_payment) says.
+pub type Effect = Ask<OnChain<EffectOf>>;
+
+impl Question for OnChain<EffectOf> {
+    type Output = Equal<Option<CallsStatus>>;
+
+    fn identity(&self) -> Result<Identity, Refusal> {
+        Ok(super::identity(self.chain_id))
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        vec![request(self.subject.0)]
+    }
+
+    fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
+        let cursor = replies.json(0)?;
+        // It has the id of the transaction, and a block.
+        let Some(_) = read(&cursor, self.subject.0)? else { return Ok(Equal(None)) };
+        Ok(Equal(Some(received::of_receipt(&cursor)?)))
     }
 }
 

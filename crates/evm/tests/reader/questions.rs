@@ -7,8 +7,8 @@ use countersign_core::{EvmGeneration, RequestId, U256};
 use countersign_evm::alloy_primitives::{Address, hex, keccak256};
 use countersign_evm::read::{self, Layout};
 use countersign_evm::reader::{
-    Amount, AmountOf, Context, Contract, ContractDescription, FeeLevels, GaslessSignature, Newest, NewestBlock, NonceAndFees, OnChain,
-    Prices, Receiver, ReceiverCheck, SignatureCheck, Status, fees, pending_nonce,
+    Amount, AmountOf, CodeCheck, CodeOf, Context, Contract, ContractDescription, FeeLevels, GaslessSignature, Newest, NewestBlock,
+    NonceAndFees, OnChain, Prices, Receiver, ReceiverCheck, SignatureCheck, Status, fees, pending_nonce,
 };
 use countersign_evm::{Evm, ExternalSignature, Fees, Gasless};
 use countersign_testkit::chain::evm::{LATEST, answer_with, hash_of};
@@ -405,6 +405,20 @@ fn a_gasless_signature_is_asked_about_before_it_is_submitted() {
             ask::<_, SignatureCheck>(by_key.clone(), |method, _| if method == "eth_getCode" { json!(delegated) } else { failure.clone() });
         assert!(outcome.is_err());
     }
+}
+
+/// A delegate's code counts as well: the account is asked about the signature then.
+#[test]
+fn an_account_has_code_or_not() {
+    for (code, expected) in
+        [("0x", Some(false)), ("0x6080", Some(true)), ("0xef01000000000000000000000000000000000000000001", Some(true)), ("0x6", None)]
+    {
+        let (outcome, asked) = ask::<_, CodeCheck>(CodeOf(OWNER), |_, _| json!(code));
+        assert_eq!(outcome.ok().map(|observation| observation.into_output().0), expected, "{code}");
+        assert_eq!(asked, [("eth_getCode".to_owned(), json!([OWNER, "latest"]))]);
+    }
+    let (outcome, _) = ask::<_, CodeCheck>(CodeOf(OWNER), |_, _| error(-32_000, "missing trie node"));
+    assert!(outcome.is_err(), "a node that fails has said nothing");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use countersign::evm::alloy_consensus::TxEnvelope;
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
-use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, TxContext, Unsigned, received};
+use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, OwnerPath, TxContext, Unsigned, received};
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -13,12 +13,12 @@ use super::inputs::EvmWallet;
 use super::{JsonFamily, hex};
 
 impl JsonFamily for Evm {
-    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
+    fn read_wallet(wallet: Cursor<'_, '_>) -> Result<OwnerPath, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(EvmWallet::MEMBERS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
-        Ok(FundingPath::Both(calls))
+        Ok(FundingPath::Both(calls).into())
     }
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {

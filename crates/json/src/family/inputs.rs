@@ -313,7 +313,8 @@ macro_rules! for_each_input {
             ContractSignature {
                 /// The signature, at most 64 KiB; `0x` if the wallet keeps on chain what it signed.
                 contract: Hex,
-                /// Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing.
+                /// Whether the account is deployed, so that the wrapper of ERC-6492 is taken off; `false` if it is missing. An order that was prepared
+                /// with a connection knows it.
                 deployed: Option<bool>,
             }
 

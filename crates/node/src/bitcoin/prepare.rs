@@ -25,6 +25,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         owner: &str,
         speed: Speed,
         policy: &Policy,
+        _own: bool,
     ) -> Result<UnsignedOrder<Bitcoin>, NodeError> {
         Ok(order.prepare(self.wallet(owner, speed, policy).await?)?)
     }

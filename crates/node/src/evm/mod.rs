@@ -9,7 +9,9 @@ mod wallet;
 use countersign::chains::Network;
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::{Address, B256};
-use countersign::evm::reader::{Contract, GaslessSignature, Newest, NewestBlock, OnChain, Plan, PreflightCheck, SignatureCheck, Status};
+use countersign::evm::reader::{
+    CodeCheck, CodeOf, Contract, GaslessSignature, Newest, NewestBlock, OnChain, Plan, PreflightCheck, SignatureCheck, Status,
+};
 use countersign::evm::{SignedOrder, UnsignedOrder};
 use countersign::{Asset, Code, Generation, Refusal};
 use countersign_transport::Transport;
@@ -63,6 +65,15 @@ impl<'n, T: Transport> EvmChain<'n, T> {
     pub async fn preflight(&self, order: &UnsignedOrder) -> Result<Preflight, NodeError> {
         let plan = Plan::new(order, self.chain_id)?;
         Ok(self.connection.agreed::<PreflightCheck>(&plan).await?.0?)
+    }
+
+    /// Reads whether an account has code, of a contract wallet or of a delegate (EIP-7702): see [`CodeCheck`]. The endpoints must agree.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if no endpoint answers, or if too few of them agree.
+    pub async fn has_code(&self, account: Address) -> Result<bool, NodeError> {
+        Ok(self.connection.agreed::<CodeCheck>(&self.on_chain(CodeOf(account))).await?.0)
     }
 
     /// Checks that the contract will take the signature of a gasless message: see [`SignatureCheck`]. Call it before the signature is

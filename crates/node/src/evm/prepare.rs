@@ -5,7 +5,7 @@ use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
 use countersign::evm::alloy_primitives::Address;
 use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
-use countersign::evm::{ApprovalPlan, Evm, Fees, TxContext, address};
+use countersign::evm::{ApprovalPlan, Evm, Fees, FundingPath, OwnerPath, TxContext, address};
 use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
@@ -22,6 +22,7 @@ impl<T: Transport> EvmChain<'_, T> {
         _owner: &str,
         speed: Speed,
         policy: &Policy,
+        own: bool,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let deposit = order.deposit();
         let mut calls = self.calls(deposit.sender, speed, policy).await?;
@@ -29,7 +30,13 @@ impl<T: Transport> EvmChain<'_, T> {
             let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
             calls.approvals = ApprovalPlan::for_allowance(allowance, deposit.terms.amount);
         }
-        let unsigned = order.prepare(deposit.cheapest_path(calls))?;
+        let path = if own { FundingPath::SelfFunded(calls) } else { deposit.cheapest_path(calls) };
+        // Only the wrapper of a signature depends on it, and stays where too few endpoints agree.
+        let has_code = match (&deposit.typed_data, &path) {
+            (None, _) | (_, FundingPath::SelfFunded(_)) => None,
+            _ => self.has_code(deposit.sender).await.ok(),
+        };
+        let unsigned = order.prepare(OwnerPath::from(path).with_code(has_code))?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }

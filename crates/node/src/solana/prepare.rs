@@ -48,11 +48,12 @@ impl<T: Transport> SolanaChain<'_, T> {
         _owner: &str,
         speed: Speed,
         _policy: &Policy,
+        own: bool,
     ) -> Result<UnsignedOrder, NodeError> {
         let deposit = order.deposit();
         let path = match &deposit.gasless {
-            Some(_) => FundingPath::from(Gasless),
-            None => self.context(&[deposit.owner, deposit.swap_account], speed).await?.into(),
+            Some(_) if !own => FundingPath::from(Gasless),
+            _ => self.context(&[deposit.owner, deposit.swap_account], speed).await?.into(),
         };
         let unsigned = order.prepare(path)?;
         self.preflight(&unsigned).await?;

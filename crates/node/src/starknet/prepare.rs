@@ -21,6 +21,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         _owner: &str,
         speed: Speed,
         policy: &Policy,
+        own: bool,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let deposit = order.deposit();
         let mut step = ApprovalStep::AsVerified;
@@ -31,7 +32,7 @@ impl<T: Transport> StarknetChain<'_, T> {
             }
         }
         let is_approved = deposit.approval.is_none() || step == ApprovalStep::AlreadyApproved;
-        let path = if deposit.typed_data.is_some() && is_approved {
+        let path = if deposit.typed_data.is_some() && is_approved && !own {
             KeyedPath::from(Gasless)
         } else {
             // The estimate of an order that cannot be paid fails as well, but does not say what is missing.

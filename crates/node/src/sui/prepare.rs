@@ -30,6 +30,7 @@ impl<T: Transport> SuiChain<'_, T> {
         _owner: &str,
         speed: Speed,
         policy: &Policy,
+        _own: bool,
     ) -> Result<UnsignedOrder, NodeError> {
         let deposit = order.deposit();
         let registry = &deposit.terms.registry;

@@ -1,7 +1,7 @@
 //! Prepares orders, redemptions and refunds with the reference block and the allowance that the chain reports.
 
 use countersign::tron::recover::Recovery;
-use countersign::tron::{Address, ApprovalPlan, Tron};
+use countersign::tron::{Address, ApprovalPlan, FundingPath, Tron};
 use countersign::{Code, Policy, U256, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::Submission;
 use countersign_transport::Transport;
@@ -18,6 +18,7 @@ impl<T: Transport> TronChain<'_, T> {
         _owner: &str,
         _speed: Speed,
         _policy: &Policy,
+        own: bool,
     ) -> Result<UnsignedOrder<Tron>, NodeError> {
         let deposit = order.deposit();
         let mut calls = self.calls().await?;
@@ -25,7 +26,7 @@ impl<T: Transport> TronChain<'_, T> {
             let allowance = self.allowance(approval.call.to, deposit.sender, Address::from(approval.signed.spender)).await?;
             calls.approvals = ApprovalPlan::for_allowance(allowance, deposit.terms.amount);
         }
-        let unsigned = order.prepare(deposit.cheapest_path(calls))?;
+        let unsigned = order.prepare(if own { FundingPath::SelfFunded(calls) } else { deposit.cheapest_path(calls) })?;
         self.preflight(&unsigned).await?;
         Ok(unsigned)
     }

@@ -13,6 +13,7 @@ use super::*;
 use crate::disk::HostDisk;
 use crate::need::{NOTHING_SENT, Need};
 
+mod own;
 mod raise;
 
 /// Pays on Base, and is paid on Arbitrum.
@@ -101,7 +102,7 @@ fn failed(more: &str, code: Option<i64>) -> (Result<FundingReply, OwnerError>, u
     let order = verified(&owner);
     let signing = signing(order.order_id(), Purpose::Funding, "base".to_owned(), String::new());
     let reply = |_: &Need| Reply::SignerFailed { message: "the wallet failed".to_owned(), code };
-    let end = run(&owner.host, owner.sign(signing, unsigned(&order)), reply);
+    let end = run(&owner.host, owner.sign(&order, signing, unsigned(&order)), reply);
     let alerts = owner.host.take_events();
     assert!(alerts.iter().all(|event| matches!(event, Event::Alert { alert: "maybe_paid", .. })));
     (end, alerts.len())
