@@ -24,17 +24,19 @@ use countersign::UnixTime;
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, to_account};
 use countersign::solana::htlc::{Htlc, HtlcAccount};
 use countersign::solana::read::{self, SwapLocation};
-use countersign::solana::solana_message::VersionedMessage;
+use countersign::solana::solana_hash::Hash;
+use countersign::solana::solana_instruction::Instruction;
 use countersign::solana::solana_message::v1::TransactionConfig;
+use countersign::solana::solana_message::{Message, VersionedMessage};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::solana::{Address, Key, Solana};
+use countersign::solana::{Address, DurableNonce, Key, Solana, TxContext};
 use countersign::{
     Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
     VerifiedTerms, json as tree, recover,
 };
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
-use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_solana::{audited_machine, machine, rent};
 use countersign_testkit::{Case, fixture};
 use litesvm::LiteSVM;
@@ -42,6 +44,11 @@ use litesvm::types::TransactionMetadata;
 use serde_json::{Value, json};
 use solana_account::Account;
 use solana_clock::Clock;
+use solana_keypair::Keypair;
+use solana_nonce::state::State;
+use solana_nonce::versions::Versions;
+use solana_signer::Signer;
+use solana_system_interface::instruction::create_nonce_account;
 
 const SECRET: [u8; 32] = *b"a secret that nobody would guess";
 const NOW: u64 = 1_800_000_000;
@@ -412,6 +419,54 @@ async fn a_redemption_with_a_message_of_version_1_shows_the_secret() {
         let state = scene.read().await;
         assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{form}: {state:?}");
     }
+}
+
+/// The system program lays a nonce account out and advances it. A transaction with a nonce that is not stored, or no longer, is not sent.
+#[tokio::test]
+async fn a_nonce_account_of_the_system_program_is_read_and_advanced() {
+    let scene = scene(RECORDS[0]);
+    scene.fund().await;
+    let (owner, account) = (Keypair::new_from_array([9; 32]), Keypair::new_from_array([0x71; 32]));
+    let made = create_nonce_account(&owner.pubkey(), &account.pubkey(), &owner.pubkey(), rent(80));
+    let run = |instruction: &Instruction, signers: &[&Keypair]| {
+        scene.nodes.transport().with(|svm| {
+            let message = Message::new_with_blockhash(std::slice::from_ref(instruction), Some(&owner.pubkey()), &svm.latest_blockhash());
+            let signatures = signers.iter().map(|signer| signer.sign_message(&message.serialize())).collect();
+            svm.send_transaction(VersionedTransaction { signatures, message: VersionedMessage::Legacy(message) }).unwrap();
+        });
+    };
+    let stored =
+        || match bincode::deserialize(&scene.nodes.transport().with(|svm| svm.get_account(&account.pubkey()).unwrap().data)).unwrap() {
+            Versions::Current(state) => match *state {
+                State::Initialized(data) => data.blockhash(),
+                State::Uninitialized => panic!("not initialized"),
+            },
+            Versions::Legacy(_) => panic!("an account of before 2022"),
+        };
+    let send = async |redeems: bool, value: Hash| {
+        let recover::Recovery::Solana(recovery) = scene.recovery(redeems) else { panic!("a recovery of Solana") };
+        let context = TxContext::new().with_nonce(DurableNonce::new(account.pubkey(), value));
+        let mut unsigned = recovery.prepare(context.sent_by(owner.pubkey())).unwrap();
+        unsigned.sign(&stranger()).unwrap();
+        let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
+        scene.nodes.broadcast(scene.name(), &kept.id, &kept.payload).await
+    };
+    let is_refused = |sent: Result<(), NodeError>| {
+        assert!(matches!(&sent, Err(NodeError::Rejected { .. })) && format!("{sent:?}").contains("stores another nonce"), "{sent:?}");
+    };
+
+    run(&made[0], &[&owner, &account]);
+    is_refused(send(true, Hash::default()).await);
+    run(&made[1], &[&owner]);
+    let first = stored();
+    // The blockhash of now is no nonce, and the next one has to come before the account can be advanced.
+    scene.nodes.transport().warp(1_090);
+    is_refused(send(true, scene.nodes.transport().with(|svm| svm.latest_blockhash())).await);
+    let before = scene.has(scene.swap.redeemer);
+    send(true, first).await.unwrap();
+    assert_eq!(scene.has(scene.swap.redeemer), before + scene.swap.amount);
+    assert_ne!(stored(), first);
+    is_refused(send(false, first).await);
 }
 
 #[tokio::test]
