@@ -30,11 +30,14 @@ impl Deposit {
     /// Returns the path on which the owner pays least, with the approvals that the context names.
     ///
     /// This is the gasless path where the order offers it, and the self-funded path otherwise. If the order offers the gasless path but
-    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction.
+    /// an approval is still to be sent, both are prepared, because the approval is the owner's own transaction. An order that pays the
+    /// chain's own coin is always self-funded: it may carry a message too, but no contract can take an owner's coins by a signature.
     #[must_use]
     pub fn cheapest_path(&self, context: TxContext) -> FundingPath<TxContext> {
         let is_approved = self.approval.is_none() || context.approvals.step == ApprovalStep::AlreadyApproved;
         match (&self.typed_data, is_approved) {
+            // No signature takes coins.
+            (Some(_), _) if !self.initiate.value.is_zero() => FundingPath::SelfFunded(context),
             (Some(_), true) => FundingPath::Gasless,
             (Some(_), false) => FundingPath::Both(context),
             (None, _) => FundingPath::SelfFunded(context),

@@ -316,7 +316,11 @@ fn the_cheapest_path_is_gasless_unless_an_approval_is_missing() -> TestResult {
     assert_eq!(order.deposit().cheapest_path(with(ApprovalStep::Exact)), FundingPath::Both(with(ApprovalStep::Exact)));
     let none = verified::<Evm>(&fixture::<Evm>("evm-on-behalf"));
     let approved = with(ApprovalStep::AlreadyApproved);
-    assert_eq!(none.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved));
+    assert_eq!(none.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved.clone()));
+    // No signature takes coins, so the message that comes with such an order leads nowhere.
+    let coins = verified::<Evm>(&fixture::<Evm>("evm-native-typed-data"));
+    assert!(coins.deposit().typed_data.is_some());
+    assert_eq!(coins.deposit().cheapest_path(approved.clone()), FundingPath::SelfFunded(approved));
     Ok(())
 }
 
