@@ -11,11 +11,13 @@
 //!
 //! Specification: `docs/spec/sui.md#address-balances`.
 
+use std::ops::RangeInclusive;
+
 use countersign_core::{Code, Refusal};
 use serde::{Deserialize, Serialize};
 use sui_sdk_types::{Address, Digest, Identifier, ObjectReference, StructTag, TransactionExpiration, TypeTag};
 
-use crate::gas::TxContext;
+use crate::gas::{self, Coin, MAX_GAS_COINS, TxContext};
 use crate::htlc;
 
 /// The object whose dynamic fields are all address balances.
@@ -110,8 +112,8 @@ fn id(owner: Address, chain: Digest) -> Address {
     Address::new(bytes)
 }
 
-/// Returns the coin reservation for an amount of an account's SUI address balance, in MIST, for the gas payment. It is valid in one epoch,
-/// on the network with this genesis checkpoint. It is not an object: nodes do not find it.
+/// Returns the coin reservation for an amount of an account's SUI address balance, in MIST, for the gas payment. It is valid in this epoch
+/// and the next one, on the network with this genesis checkpoint. It is not an object: nodes do not find it.
 ///
 /// # Errors
 ///
@@ -124,6 +126,15 @@ pub fn reservation(owner: Address, amount: u64, epoch: u64, chain: Digest) -> Re
     Ok(ObjectReference::new(id(owner, chain), 0, Digest::new(digest)))
 }
 
+/// Selects the coins that pay the MIST that an address balance lacks: the fewest, with one place left for the reservation.
+///
+/// # Errors
+///
+/// [`Code::InsufficientFunds`] if they hold less.
+pub fn choose_coins(coins: &[Coin], missing: u64) -> Result<Vec<&Coin>, Refusal> {
+    Ok(gas::fewest(coins, missing.into(), MAX_GAS_COINS.saturating_sub(1))?.0)
+}
+
 /// Returns the amount in MIST and the epoch of a reservation; `None` for the reference of an object.
 #[must_use]
 pub fn reserved(reference: &ObjectReference) -> Option<(u64, u64)> {
@@ -133,7 +144,12 @@ pub fn reserved(reference: &ObjectReference) -> Option<(u64, u64)> {
     (mark == MARK).then(|| (u64::from_le_bytes(*amount), u32::from_le_bytes(*epoch).into()))
 }
 
-/// Requires that a reservation is of the sender's own SUI, and valid when the transaction is.
+/// Returns the epochs in which a reservation for an epoch is valid: that one and the next.
+pub(crate) const fn valid_in(epoch: u64) -> RangeInclusive<u64> {
+    epoch..=epoch.saturating_add(1)
+}
+
+/// Requires that a reservation is of the sender's own SUI, and valid whenever the transaction is.
 pub(crate) fn check_reservation(found: &ObjectReference, sender: Address, gas: &TxContext, at: &str) -> Result<(), Refusal> {
     let Some(valid) = &gas.valid_during else {
         return Err(refuse(at, "a reservation of the address balance needs valid_during"));
@@ -145,9 +161,9 @@ pub(crate) fn check_reservation(found: &ObjectReference, sender: Address, gas: &
     if amount == 0 {
         return Err(refuse(at, "the reservation is of nothing"));
     }
-    if !(valid.min_epoch..=valid.max_epoch).contains(&epoch) {
-        let refusal = refuse(at, "the reservation is for another epoch than the transaction").with_actual(epoch);
-        return Err(refusal.with_expected(format!("{} or {}", valid.min_epoch, valid.max_epoch)));
+    if ![valid.min_epoch, valid.max_epoch].iter().all(|needed| valid_in(epoch).contains(needed)) {
+        let refusal = refuse(at, "the reservation is not valid in every epoch in which the transaction is").with_actual(epoch);
+        return Err(refusal.with_expected(valid.min_epoch));
     }
     let expected = id(sender, valid.chain);
     if *found.object_id() != expected {

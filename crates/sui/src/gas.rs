@@ -202,6 +202,15 @@ impl Coin {
 /// splits from the gas coin.
 pub(crate) fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<ObjectReference>, Refusal> {
     let need = u128::from(split).saturating_add(u128::from(budget));
+    let (mut chosen, rest) = fewest(coins, need, MAX_GAS_COINS)?;
+    let room = MAX_GAS_COINS.saturating_sub(chosen.len());
+    chosen.extend(rest.into_iter().rev().take_while(|coin| coin.balance < budget).take(room));
+    Ok(chosen.into_iter().map(|coin| coin.reference.clone()).collect())
+}
+
+/// Selects the fewest coins that hold `need` MIST, and at least one. Returns them, and the others, the largest first. A coin that is listed
+/// twice is one.
+pub(crate) fn fewest(coins: &[Coin], need: u128, max: usize) -> Result<(Vec<&Coin>, Vec<&Coin>), Refusal> {
     let mut sorted: Vec<&Coin> = coins.iter().collect();
     sorted.sort_unstable_by_key(|coin| (std::cmp::Reverse(coin.balance), coin.reference.object_id(), coin.reference.version()));
     let mut seen = BTreeSet::new();
@@ -212,18 +221,16 @@ pub(crate) fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<
     let mut rest = sorted.into_iter();
     while held < need || chosen.is_empty() {
         match rest.next() {
-            Some(coin) if chosen.len() < MAX_GAS_COINS => {
+            Some(coin) if chosen.len() < max => {
                 held = held.saturating_add(u128::from(coin.balance));
-                chosen.push(coin.reference.clone());
+                chosen.push(coin);
             }
             _ => {
                 return Err(Refusal::new(Code::InsufficientFunds, "/gas_payment")
-                    .with_expected(format!("at least {need} MIST in at most {MAX_GAS_COINS} coins"))
+                    .with_expected(format!("at least {need} MIST in at most {max} coins"))
                     .with_actual(held));
             }
         }
     }
-    let room = MAX_GAS_COINS.saturating_sub(chosen.len());
-    chosen.extend(rest.rev().take_while(|coin| coin.balance < budget).take(room).map(|coin| coin.reference.clone()));
-    Ok(chosen)
+    Ok((chosen, rest.collect()))
 }

@@ -11,7 +11,7 @@ use ed25519_dalek::SigningKey;
 use sui_crypto::Signer as _;
 use sui_crypto::secp256k1::Secp256k1PrivateKey;
 use sui_crypto::secp256r1::Secp256r1PrivateKey;
-use sui_sdk_types::{Address, Ed25519PublicKey, Ed25519Signature, Secp256r1Signature, SimpleSignature};
+use sui_sdk_types::{Address, Ed25519PublicKey, Ed25519Signature, Secp256k1Signature, Secp256r1Signature, SimpleSignature};
 use zeroize::Zeroizing;
 
 /// The order of secp256k1.
@@ -158,16 +158,24 @@ pub(crate) fn is_high_s(signature: &SimpleSignature) -> bool {
     order_and_s(signature).is_some_and(|(order, s)| s > order.wrapping_shr(1))
 }
 
-/// Returns the signature with s in the lower half of the curve order. The library does not normalize s for secp256r1.
+/// Returns the signature with s in the lower half of the curve order, which is as valid over the same digest. Neither the library for
+/// secp256r1 nor every key service normalizes s.
 pub(crate) fn low_s(signature: SimpleSignature) -> SimpleSignature {
-    match (order_and_s(&signature), &signature) {
-        (Some((order, s)), SimpleSignature::Secp256r1 { signature: found, public_key }) if s > order.wrapping_shr(1) => {
-            let mut bytes = *found.inner();
-            for (to, from) in bytes.iter_mut().skip(32).zip(order.saturating_sub(s).to_be_bytes::<32>()) {
-                *to = from;
-            }
-            SimpleSignature::Secp256r1 { signature: Secp256r1Signature::new(bytes), public_key: *public_key }
+    let Some((order, s)) = order_and_s(&signature).filter(|(order, s)| *s > order.wrapping_shr(1)) else { return signature };
+    let lower = |found: &[u8; Secp256k1Signature::LENGTH]| {
+        let mut bytes = *found;
+        for (to, from) in bytes.iter_mut().skip(32).zip(order.saturating_sub(s).to_be_bytes::<32>()) {
+            *to = from;
         }
-        _ => signature,
+        bytes
+    };
+    match signature {
+        SimpleSignature::Secp256k1 { signature, public_key } => {
+            SimpleSignature::Secp256k1 { signature: Secp256k1Signature::new(lower(signature.inner())), public_key }
+        }
+        SimpleSignature::Secp256r1 { signature, public_key } => {
+            SimpleSignature::Secp256r1 { signature: Secp256r1Signature::new(lower(signature.inner())), public_key }
+        }
+        other => other,
     }
 }

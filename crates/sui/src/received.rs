@@ -11,7 +11,7 @@ use crate::kind;
 use crate::signature::{ExternalSignature, MAX_SIGNATURE_BYTES, check_low_s};
 
 /// The most signatures of a transaction: the sender's and the sponsor's.
-const MAX_SIGNATURES: usize = 2;
+pub(crate) const MAX_SIGNATURES: usize = 2;
 
 /// How the `rawTransaction` of a node begins: a list of one transaction, and the three bytes of the intent of a user's transaction.
 const LIST_OF_ONE: [u8; 4] = [1, 0, 0, 0];
@@ -109,11 +109,8 @@ impl Execution {
             return Err(refusal.with_expected(format!("at most {MAX_SIGNATURES} signatures")).with_actual(all.len()));
         }
         let signature = |cursor: Cursor<'_, '_>| {
-            cursor
-                .text()?
-                .parse()
-                .map(|ExternalSignature(signature)| signature)
-                .map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
+            let read = cursor.text()?.parse().and_then(|ExternalSignature(signature)| check_low_s(&signature).map(|()| signature));
+            read.map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))
         };
         Ok(SignedTransaction { transaction, signatures: all.map(signature).collect::<Result<_, Refusal>>()? })
     }

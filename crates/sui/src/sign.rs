@@ -8,9 +8,9 @@ use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
 use crate::address::{format_address, format_digest};
 use crate::htlc::{byte_vector, push_length};
-use crate::key::Key;
+use crate::key::{Key, low_s};
 use crate::received::{self, Execution};
-use crate::signature::{ExternalSignature, check_low_s, is_sound};
+use crate::signature::{ExternalSignature, is_sound};
 use crate::transaction::Unsigned;
 
 impl Unsigned {
@@ -90,8 +90,8 @@ impl Signable for Unsigned {
         Ok(())
     }
 
-    /// Proves that a signature is the signer's over exactly this digest. A signature that only the network can prove is accepted with a
-    /// warning if its address is the signer's.
+    /// Proves that a signature is the signer's over exactly this digest, with s in the lower half of the curve order. A signature that only
+    /// the network can prove is accepted with a warning if its address is the signer's.
     fn attach(
         &mut self,
         id: RequestId,
@@ -100,7 +100,10 @@ impl Signable for Unsigned {
         _: Seal<Self>,
     ) -> Result<(), Refusal> {
         let signer = self.signer_of(id)?;
-        check_low_s(&signature)?;
+        let signature = match signature {
+            UserSignature::Simple(simple) => UserSignature::Simple(low_s(simple)),
+            other => other,
+        };
         let is_signers = signature.derive_addresses().any(|address| address == signer);
         if !is_signers || !is_sound(&signature, &self.signing_digest) {
             let expected = format!("a signature of {signer} over {}", hex::encode(self.signing_digest));

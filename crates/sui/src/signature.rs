@@ -48,18 +48,17 @@ impl FromStr for ExternalSignature {
     ///
     /// # Errors
     ///
-    /// [`Code::SignatureMalformed`] for any other text, or [`Code::SignatureHighS`].
+    /// [`Code::SignatureMalformed`] for any other text.
     fn from_str(text: &str) -> Result<Self, Refusal> {
         let malformed = || Refusal::new(Code::SignatureMalformed, "").with_expected("base64 of flag, signature and public key");
         if text.len() > MAX_SIGNATURE {
             return Err(malformed());
         }
-        let signature = UserSignature::from_base64(text).map_err(|_| malformed())?;
-        check_low_s(&signature)?;
-        Ok(Self(signature))
+        UserSignature::from_base64(text).map(Self).map_err(|_| malformed())
     }
 }
 
+/// Requires that s is in the lower half of the curve order, where a whole transaction is read: nodes do not execute it otherwise.
 pub(crate) fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
     match signature {
         UserSignature::Simple(simple) if is_high_s(simple) => Err(Refusal::new(Code::SignatureHighS, "")),

@@ -159,7 +159,7 @@ fn the_payment_follows_from_the_kind_and_is_shown() -> TestResult {
     assert!(text.contains("gas from the address balance: no coin object is used"), "{text}");
     // Coins beside a reservation, as the SDK lists them.
     let owner = unsigned.payloads().sender;
-    let both = vec![reservation(owner, 5, 901, during().chain)?, coin(3, 0).reference];
+    let both = vec![reservation(owner, 5, 900, during().chain)?, coin(3, 0).reference];
     let gas = TxContext::new(1_000, 10_000_000, both.clone()).with_valid_during(during());
     assert_eq!(prepared("sui-balance-redeemed", gas)?.payloads().gas_payment.objects, both);
     Ok(())
@@ -174,6 +174,25 @@ fn no_payment_without_what_keeps_it_from_being_executed_twice() {
     let main = ValidDuring::from_epoch(900, Digest::from_base58("4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S").unwrap(), 42);
     let refusal = prepared("sui-native", TxContext::from_balance(1_000, 10_000_000, main)).expect_err("another network");
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/valid_during/chain"));
+}
+
+/// A node refuses a redemption whose reservation is not valid, after it has seen the secret.
+#[test]
+fn a_reservation_is_valid_in_every_epoch_in_which_the_transaction_is() {
+    let case = fixture::<Sui>("sui-balance-redeemed");
+    let owner = verified::<Sui>(&case).deposit().sender;
+    for (last, epoch, is_valid) in
+        [(901, 900, true), (901, 899, false), (901, 901, false), (900, 900, true), (900, 899, true), (900, 898, false), (900, 901, false)]
+    {
+        let valid = during().until(last);
+        let gas = vec![reservation(owner, 5, epoch, valid.chain).unwrap(), coin(3, 0).reference];
+        let refusal = prepared("sui-balance-redeemed", TxContext::new(1_000, 10_000_000, gas).with_valid_during(valid)).err();
+        assert_eq!(refusal.is_none(), is_valid, "900 to {last}, {epoch}");
+        if let Some(refusal) = refusal {
+            assert_eq!((refusal.code(), refusal.location()), (Code::AddressBalancePayment, "/gas_payment/0"));
+            assert!(refusal.to_string().ends_with(&format!("expected 900; got {epoch}")), "{refusal}");
+        }
+    }
 }
 
 #[test]

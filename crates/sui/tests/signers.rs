@@ -1,10 +1,12 @@
 //! Signers of Mysten's SDK.
-use countersign_core::{Code, RequestId};
+use countersign_core::{Code, RequestId, Role};
 use countersign_sui::sui_crypto::ed25519::Ed25519PrivateKey;
 use countersign_sui::sui_crypto::secp256k1::Secp256k1PrivateKey;
 use countersign_sui::sui_crypto::secp256r1::Secp256r1PrivateKey;
 use countersign_sui::sui_crypto::{SignatureError, SuiSigner};
-use countersign_sui::sui_sdk_types::{Address, PersonalMessage, Transaction, UserSignature};
+use countersign_sui::sui_sdk_types::{
+    Address, Digest, PersonalMessage, SignedTransaction, Transaction, TransactionExpiration, UserSignature,
+};
 use countersign_sui::{Key, SignerError, Sui, TxContext, UnsignedOrder};
 use countersign_testkit::{Case, TestResult, artefacts, fixture, fixtures, key, verified, wallet};
 
@@ -55,6 +57,26 @@ fn a_signature_goes_to_the_request_of_its_account() -> TestResult {
     assert_eq!(unsigned.missing(), [RequestId::Transaction]);
     unsigned.sign_with(&owner)?;
     assert_eq!(unsigned.finish()?.payloads().signatures().len(), 2);
+    Ok(())
+}
+
+/// An expiration that is never built here, and that a wallet may choose.
+#[test]
+fn a_wallets_transaction_with_validity_is_matched() -> TestResult {
+    let case = fixture::<Sui>("sui-native");
+    let (_, seed) = secret(&case);
+    let mut transaction = prepared(&case).payloads().transaction();
+    transaction.expiration = TransactionExpiration::Validity {
+        min_epoch: Some(900),
+        max_epoch: Some(905),
+        min_timestamp: None,
+        max_timestamp: Some(5),
+        chain: Digest::new([7; 32]),
+        nonce: 42,
+        allowed_proposers: None,
+    };
+    let signatures = vec![Ed25519PrivateKey::new(seed).sign_transaction(&transaction)?];
+    assert_eq!(verified::<Sui>(&case).matches(&SignedTransaction { transaction, signatures })?, Role::Initiate);
     Ok(())
 }
 

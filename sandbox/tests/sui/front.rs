@@ -239,7 +239,10 @@ fn what_a_validator_refuses_is_refused() {
             (with(&|other| from_balance(other, now, now, TESTNET)), "chain identifier is that of another network"),
             (with(&|other| reserve(other, user.1, now, now)), "is less than requested"),
             (with(&|other| reserve(other, relayer.1, now, now)), "coin reservation object id"),
-            (with(&|other| reserve(other, user.1, now, now + 1)), "coin reservation object id"),
+            // It is valid in its epoch and the next one.
+            (with(&|other| reserve(other, user.1, now, now - 1)), "is less than requested"),
+            (with(&|other| reserve(other, user.1, now, now - 2)), "Transaction Expired"),
+            (with(&|other| reserve(other, user.1, now, now + 1)), "Transaction Expired"),
             (with(&|other| other.gas_payment.price = 499), "under reference gas price"),
             (with(&|other| other.gas_payment.budget = 499_999), "is lower than min: 500000"),
             (with(&|other| other.gas_payment.budget = 50_000_000_001), "is higher than max"),

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use sui_sdk_types::{Address, Digest, ObjectReference};
 
 use super::{Coin, MAX_GAS_COINS, choose_gas};
+use crate::balance::choose_coins;
 
 fn coin(id: u16, balance: u64) -> Coin {
     let mut bytes = [0; 32];
@@ -32,6 +33,18 @@ fn the_largest_coins_cover_and_dust_is_swept() -> Result<(), Refusal> {
     assert_eq!(choose_gas(&many, 100, 156)?.len(), MAX_GAS_COINS);
     assert_eq!(choose_gas(&many, 100, 157).expect_err("more coins than fit").code(), Code::InsufficientFunds);
     assert_eq!(choose_gas(&many, 0, 2)?.len(), MAX_GAS_COINS);
+    Ok(())
+}
+
+#[test]
+fn coins_beside_a_reservation_leave_a_place_for_it() -> Result<(), Refusal> {
+    let chosen = |coins: &[Coin], missing| choose_coins(coins, missing).map(|chosen| chosen.len());
+    assert_eq!(chosen(&[coin(1, 10), coin(2, 500), coin(3, 3)], 501)?, 2);
+    assert_eq!(chosen(&[coin(1, 5), coin(1, 5), coin(2, 1)], 6)?, 2, "a coin listed twice is one");
+    assert_eq!(chosen(&[coin(1, 5), coin(1, 5)], 6).expect_err("too little").code(), Code::InsufficientFunds);
+    let many: Vec<_> = (0..300).map(|id| coin(id, 1)).collect();
+    assert_eq!(chosen(&many, 255)?, MAX_GAS_COINS - 1);
+    assert_eq!(chosen(&many, 256).expect_err("more coins than fit").code(), Code::InsufficientFunds);
     Ok(())
 }
 

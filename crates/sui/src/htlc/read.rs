@@ -46,7 +46,7 @@ pub(super) fn read(transaction: &ProgrammableTransaction, native: bool, at: &At<
     Reader { transaction, ranges: Ranges(transaction), at, roles: vec![None; transaction.inputs.len()] }.read(native)
 }
 
-/// The commands of a deposit. Those that are there stand in this order.
+/// The commands of a deposit, in their order. Only the call is always there.
 struct Commands<'r> {
     redeem: Option<&'r MoveCall>,
     merge: Option<&'r MergeCoins>,

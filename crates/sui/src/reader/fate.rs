@@ -24,7 +24,7 @@ const OBJECT: [&str; 4] = ["object_id", "version", "digest", "previous_transacti
 ///
 /// It is dead if the endpoint does not know it, and one of these holds:
 ///
-/// - The epoch of its expiration is over, and a coin for its gas still has the version that it uses.
+/// - The last epoch in which it is valid is over, and a coin for its gas still has the version that it uses.
 /// - Another transaction has used an owned object at the same version, and is in a checkpoint.
 /// - An owned object is at another version by another transaction in a checkpoint, or no longer exists, and the endpoint still has the
 ///   version that is used. A node that has it has not yet thrown away the transaction that used it, which is therefore another one.
@@ -66,7 +66,7 @@ impl Tracing for Tracer {
     fn decode(submission: &Submission, known: &Known) -> Result<Self, Refusal> {
         let transaction = transactions::decode(submission)?.transaction;
         let (identity, id) = (identity(&submission.network)?, transaction.digest());
-        let last_epoch = transactions::epochs(&transaction.expiration).map(|epochs| *epochs.end());
+        let last_epoch = transactions::epochs(&transaction).map(|epochs| *epochs.end());
         // A reservation of the address balance is not an object.
         let is_coin = |used: &&ObjectReference| balance::reserved(used).is_none();
         let coins = transaction.gas_payment.objects.iter().filter(is_coin).count();

@@ -7,10 +7,7 @@ use sui_sdk_types::{Digest, SignedTransaction};
 use super::fields::{bcs, encoded, transaction};
 use super::proto::Message;
 use super::{On, identity, objects};
-use crate::received;
-
-/// The most signatures of a transaction that are read.
-const MAX_SIGNATURES: usize = 8;
+use crate::received::{self, MAX_SIGNATURES};
 
 /// Asks for the transaction with this digest; `None` if the endpoint does not know it. Its content follows from the digest, and the
 /// signatures are proven, so an endpoint can withhold it, but not change it.

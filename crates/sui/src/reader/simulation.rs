@@ -140,12 +140,12 @@ impl Check {
         self.budget.saturating_add(self.sui())
     }
 
-    /// Requires enough SUI, and each part of it where the transaction takes it from.
+    /// Requires enough SUI, and each part of it where the transaction takes it from. The network sets aside the whole amount of a
+    /// reservation, even if the transaction costs less.
     fn check_sui(&self, held: Holdings) -> Result<(), Refusal> {
         let withdrawn = if self.sui() > 0 { self.withdrawn } else { 0 };
-        let cost = self.cost();
-        let from_balance = self.from_balance.saturating_add(withdrawn).min(cost);
-        check_parts("/balance", "SUI", held, cost.saturating_sub(from_balance), from_balance)
+        let from_balance = self.from_balance.saturating_add(withdrawn);
+        check_parts("/balance", "SUI", held, self.cost().saturating_sub(from_balance), from_balance)
     }
 
     /// Returns the payment that another balance pays: in a coin other than SUI, or in SUI of another account than the one that pays gas.
@@ -265,15 +265,15 @@ impl Question for On<Rehearsal> {
     }
 }
 
-/// Requires enough of a coin, and that each part is where the transaction takes it from. A refusal says what is where.
+/// Requires enough of a coin, and each part of it where the transaction takes it from. A refusal shows both parts.
 fn check_parts(at: &'static str, what: &str, held: Holdings, from_coins: u64, from_balance: u64) -> Result<(), Refusal> {
     let needed = U256::from(from_coins).saturating_add(U256::from(from_balance));
     check_balance(at, what, needed, U256::from(held.total()))?;
     if held.coins >= from_coins && held.address_balance >= from_balance {
         return Ok(());
     }
-    let refusal =
-        Refusal::new(Code::InsufficientFunds, at).with_reason(format!("the sender has enough {what}, but not where it is taken from"));
+    let reason = format!("the account that pays has enough {what}, but not where it is taken from");
+    let refusal = Refusal::new(Code::InsufficientFunds, at).with_reason(reason);
     let expected = format!("{from_coins} in coin objects and {from_balance} in the address balance");
     Err(refusal.with_expected(expected).with_actual(held.to_string()))
 }

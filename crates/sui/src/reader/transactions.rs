@@ -8,12 +8,13 @@ use countersign_core::reader::{
 };
 use countersign_core::{BlockHeight, Code, Refusal, text};
 use sui_sdk_types::bcs::ToBcs as _;
-use sui_sdk_types::{Digest, SignedTransaction, TransactionExpiration, UserSignature};
+use sui_sdk_types::{Digest, SignedTransaction, Transaction, TransactionExpiration, UserSignature};
 use zeroize::Zeroizing;
 
 use super::fields::{effects, epoch, execution, execution_error, found_epoch, method, transaction};
 use super::proto::{Message, Writer};
 use super::{On, aborts, grpc, identity, objects};
+use crate::balance;
 use crate::received::Execution;
 
 /// The fields that are read of a transaction that was sent.
@@ -76,8 +77,9 @@ pub(super) fn bcs(bytes: &[u8]) -> Writer {
 /// Sends a signed transaction to one endpoint. The payload is the JSON form of an [`Execution`].
 ///
 /// If the transaction is valid in certain epochs only, the first round asks for the current one, so that it is not sent at another time: a
-/// redemption would show the secret for nothing. If the node does not confirm that it has executed the transaction, it is looked up: the first error that nodes report is that its coins
-/// are spent, although the transaction itself has spent them. A transaction that was executed and failed is rejected.
+/// redemption would show the secret for nothing. If the node does not confirm that it has executed the transaction, it is looked up: the
+/// first error that nodes report is that its coins are spent, although the transaction itself has spent them. A transaction that was
+/// executed and failed is rejected.
 pub type Broadcast = reader::Broadcast<Sender>;
 
 /// A signed transaction, in the form in which nodes take it.
@@ -118,7 +120,7 @@ impl Sending for Sender {
         let id = signed.transaction.digest();
         let bytes = signed.transaction.to_bcs().map_err(|_| Refusal::new(Code::Internal, "/payload/tx_bytes"))?;
         let signatures = signed.signatures.iter().map(UserSignature::to_bytes).collect();
-        let epochs = epochs(&signed.transaction.expiration);
+        let epochs = epochs(&signed.transaction);
         Ok(Self { identity: identity(&submission.network)?, id, epochs, bytes: Zeroizing::new(bytes), signatures })
     }
 
@@ -164,15 +166,19 @@ impl Sending for Sender {
     }
 }
 
-/// Returns the epochs in which a transaction is valid; `None` if it is in all of them, or if that is not known.
-pub(super) fn epochs(expiration: &TransactionExpiration) -> Option<RangeInclusive<u64>> {
-    match expiration {
+/// Returns the epochs in which a transaction is valid, and each of its reservations with it; `None` if it is in all of them, or if that is
+/// not known.
+pub(super) fn epochs(transaction: &Transaction) -> Option<RangeInclusive<u64>> {
+    let by_expiration = match &transaction.expiration {
         TransactionExpiration::Epoch(last) => Some(0..=*last),
         TransactionExpiration::ValidDuring { min_epoch, max_epoch, .. } | TransactionExpiration::Validity { min_epoch, max_epoch, .. } => {
             Some(min_epoch.unwrap_or(0)..=max_epoch.unwrap_or(u64::MAX))
         }
         _ => None,
-    }
+    };
+    let reserved = transaction.gas_payment.objects.iter().filter_map(balance::reserved);
+    let all = by_expiration.into_iter().chain(reserved.map(|(_, epoch)| balance::valid_in(epoch)));
+    all.reduce(|one, other| *one.start().max(other.start())..=*one.end().min(other.end()))
 }
 
 /// Creates the request for the number of the current epoch.

@@ -1,8 +1,8 @@
 //! The check of a deposit, in SUI and in another coin, before it is signed.
 
 use countersign_core::reader::{Agree, Ask, Known};
-use countersign_core::{Code, Policy, Refusal};
-use countersign_sui::balance::ValidDuring;
+use countersign_core::{Code, Policy, Refusal, Role};
+use countersign_sui::balance::{ValidDuring, reservation};
 use countersign_sui::reader::{Check, On, Preflight};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
 use countersign_sui::{Sui, TxContext, UnsignedOrder, VerifiedOrder};
@@ -11,6 +11,7 @@ use countersign_testkit::{asset_index, fixture, registry_with, verified, with_ve
 use serde_json::json;
 
 use super::send::{nested, network};
+use super::wallet::recovery_with;
 use super::{Asked, Request, drive, method};
 
 const BUDGET: u64 = 7_000_000;
@@ -124,6 +125,38 @@ fn what_coins_pay_must_be_in_coins_and_what_the_balance_pays_in_the_balance() {
     let refusal = held(&in_balance, 1, cost - 1).unwrap_err();
     assert!(refusal.to_string().contains(&format!("0 in coin objects and {cost} in the address balance")), "{refusal}");
     assert_eq!(held(&in_balance, 0, cost - 1).unwrap_err().code(), Code::InsufficientFunds);
+}
+
+/// The network sets a reservation aside as a whole. It would refuse a redemption with a larger one after it has seen the secret.
+#[test]
+fn a_reservation_is_in_the_balance_as_a_whole_in_every_role() {
+    const RESERVED: u64 = 50_000_000_000;
+    let genesis = Digest::from_base58("69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD").unwrap();
+    let reserving = |sender| {
+        let gas = vec![reservation(sender, RESERVED, 900, genesis).unwrap()];
+        TxContext::new(1_000, BUDGET, gas).with_valid_during(ValidDuring::from_epoch(900, genesis, 1))
+    };
+    let order = verified::<Sui>(&fixture::<Sui>("sui-native"));
+    let (owner, sender) = (order.deposit().sender, Address::new([0xa1; 32]));
+    for (role, payer, unsigned, amount) in [
+        (Role::Initiate, owner, order.prepare(reserving(owner)).unwrap(), order.deposit().terms.amount),
+        (Role::Redeem, sender, recovery_with(Role::Redeem, reserving(sender)), 0),
+        (Role::Refund, sender, recovery_with(Role::Refund, reserving(sender)), 0),
+    ] {
+        let on = On::new(network(), Check::new(&unsigned));
+        let judged = |funds: u64| {
+            let changes = vec![(payer.to_string(), SUI.to_owned(), (-i128::from(NET + amount)).to_string())];
+            let simulated = Ok(Executed { changes, checkpoint: None, ..Executed::new(digest_of(7)) });
+            let (balances, in_balance) = ([(SUI.to_owned(), 0)].into(), [(SUI.to_owned(), funds)].into());
+            let ledger = Ledger { simulated, balances, in_balance, ..Ledger::funded() };
+            drive::<Ask<_>>(&on, &Known::default(), |_, request| ledger.answer(request)).0.unwrap().into_output().0
+        };
+        assert_eq!(judged(RESERVED).unwrap().cost, BUDGET + amount, "{role}");
+        for funds in [5_000_000_000, RESERVED - 1] {
+            let refusal = judged(funds).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::InsufficientFunds, "/balance"), "{role}");
+        }
+    }
 }
 
 #[test]

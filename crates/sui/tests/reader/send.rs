@@ -1,15 +1,18 @@
 //! Sending a transaction, which may contain the secret.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign_core::Code;
 use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
-use countersign_sui::balance::ValidDuring;
+use countersign_sui::balance::{ValidDuring, reservation};
 use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package, decode};
-use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference, TransactionExpiration};
 use countersign_sui::{Coin, Sui, TxContext};
 use countersign_testkit::chain::sui::proto::members;
 use countersign_testkit::chain::sui::{EPOCH, Executed, HEAD, Ledger, MAINNET, Object, SUI, TESTNET, digest_of};
 use countersign_testkit::{fixture, key, verified};
+use serde_json::json;
 
 use crate::reader::{drive, method};
 
@@ -63,15 +66,29 @@ fn a_transaction_is_sent_in_its_epochs_only() {
     let coins = || TxContext::new(1_000, 5_000_000, vec![coin()]);
     let during = |first: u64| TxContext::from_balance(1_000, 5_000_000, ValidDuring::from_epoch(first, genesis, 42));
     let (first, rest) = (vec!["GetServiceInfo", "GetEpoch"], vec!["GetServiceInfo", "ExecuteTransaction"]);
-    for (gas, is_valid) in [
-        (coins().with_expiration_epoch(EPOCH), true),
-        (coins().with_expiration_epoch(EPOCH - 1), false),
-        (during(EPOCH), true),
-        (during(EPOCH - 1), true),
-        (during(EPOCH - 2), false),
-        (during(EPOCH + 1), false),
+    // As a wallet may have signed it: with a reservation for this epoch, whenever the transaction itself is valid.
+    let reserving = |epoch: u64, expiration: TransactionExpiration| {
+        let mut other = decode(&signed(coins())).unwrap();
+        let transaction = &mut other.transaction;
+        transaction.gas_payment.objects.push(reservation(transaction.sender, 5_000_000, epoch, genesis).unwrap());
+        transaction.expiration = expiration;
+        let bytes = STANDARD.encode(bcs::to_bytes(transaction).unwrap());
+        let execution = json!({ "tx_bytes": bytes, "signatures": [other.signatures[0].to_base64()] });
+        Submission::new(&network(), &other.transaction.digest().to_base58(), &execution.to_string())
+    };
+    for (submission, is_valid) in [
+        (signed(coins().with_expiration_epoch(EPOCH)), true),
+        (signed(coins().with_expiration_epoch(EPOCH - 1)), false),
+        (signed(during(EPOCH)), true),
+        (signed(during(EPOCH - 1)), true),
+        (signed(during(EPOCH - 2)), false),
+        (signed(during(EPOCH + 1)), false),
+        (reserving(EPOCH, TransactionExpiration::None), true),
+        (reserving(EPOCH - 1, TransactionExpiration::Epoch(EPOCH)), true),
+        (reserving(EPOCH - 2, TransactionExpiration::Epoch(EPOCH)), false),
+        (reserving(EPOCH + 1, TransactionExpiration::None), false),
+        (reserving(EPOCH, TransactionExpiration::Epoch(EPOCH - 1)), false),
     ] {
-        let submission = signed(gas);
         let accepts = Ledger { sent: Ok(Executed::new(submission.id.clone())), ..Ledger::funded() };
         let (sent, asked) = send(&accepts, &submission);
         if is_valid {

@@ -153,6 +153,11 @@ fn an_error_is_not_a_message() {
 
 /// A redemption with a wrong secret, or the refund, of the order of which the secret is known.
 fn recovery(role: Role) -> countersign_sui::UnsignedOrder {
+    let gas = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
+    recovery_with(role, TxContext::new(1_000, 5_000_000, vec![gas]))
+}
+
+pub(crate) fn recovery_with(role: Role, gas: TxContext) -> countersign_sui::UnsignedOrder {
     let outside: serde_json::Value = serde_json::from_str(include_str!("../outside.json")).unwrap();
     let ways = &outside["ways_out"];
     let record = read_record(&ways["order"]).unwrap();
@@ -160,8 +165,7 @@ fn recovery(role: Role) -> countersign_sui::UnsignedOrder {
         Role::Redeem => recover::redeem(&record, Leg::Source, &word(&ways["secret"]), registry()).unwrap().rehearsal(),
         _ => recover::refund(&record, Leg::Source, registry()).unwrap(),
     };
-    let gas = ObjectReference::new(Address::new([0x21; 32]), 7, Digest::new([2; 32]));
-    recovery.prepare(TxContext::new(1_000, 5_000_000, vec![gas]).sent_by(Address::new([0xa1; 32]))).unwrap()
+    recovery.prepare(gas.sent_by(Address::new([0xa1; 32]))).unwrap()
 }
 
 type Abort = Option<(&'static str, u64)>;

@@ -107,8 +107,11 @@ impl<'a> Work<'a> {
         for reference in &payment.objects {
             let balance = match funds::reserved(reference) {
                 Some((amount, valid)) => {
-                    if !funds::is_of(reference, transaction.sender, context.genesis) || payment.owner != transaction.sender || valid != now
-                    {
+                    // A reservation is valid in its epoch and the next one.
+                    if !(valid..=valid.saturating_add(1)).contains(&now) {
+                        return Err("Transaction Expired".to_owned());
+                    }
+                    if !funds::is_of(reference, transaction.sender, context.genesis) || payment.owner != transaction.sender {
                         return Err(format!(
                             "Invalid withdraw reservation: coin reservation object id {} not found",
                             reference.object_id()
