@@ -108,7 +108,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
         let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
         let budget = redemption_budget(offered.price, bid.policy)?;
-        let purse = self.purse(&offered, Payer::Recovery(recovery), budget).await?;
+        let purse = self.purse(&offered, Payer::Recovery(recovery), budget, budget).await?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget, &purse).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
         let rehearsed = self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await.and_then(|judged| Ok(judged.0?));
@@ -131,7 +131,7 @@ impl<T: Transport> SuiChain<'_, T> {
     ) -> Result<UnsignedOrder, NodeError> {
         let min = coins.price.saturating_mul(MIN_UNITS);
         check(min, policy)?;
-        let purse = self.purse(coins, payer, min).await?;
+        let purse = self.purse(coins, payer, policy.sui.gas_budget, min).await?;
         let max = policy.sui.gas_budget.min(coins.total(&purse).saturating_sub(payer.split())).max(min);
         let trial = prepare(self.gas(coins, payer, max, &purse).await?)?;
         let spent = self.preflight(&trial).await?.gas_used.unwrap_or_default();

@@ -1,5 +1,7 @@
 //! The wallet context for signing: the gas price, coins that pay for gas, balances, and the initial shared version of an object.
 
+use std::iter;
+
 use countersign::sui::balance::{self, ValidDuring};
 use countersign::sui::reader::{
     Balance, Check, CurrentEpoch, HeldCoins, Holdings, InitialSharedVersion, OwnedCoins, Preflight, ReferenceGasPrice, WhereHeld,
@@ -56,15 +58,20 @@ impl GasCoins {
     /// Returns the maximum that a purse can pay in one transaction, in MIST.
     pub(super) fn total(&self, purse: &Purse) -> u64 {
         match purse {
-            Purse::Coins => self.in_coins(),
-            Purse::Balance { available, .. } => self.in_coins().saturating_add(*available),
+            Purse::Coins => self.in_coins(MAX_GAS_COINS),
+            Purse::Balance { available, .. } => self.beside_reservation().saturating_add(*available),
         }
     }
 
-    fn in_coins(&self) -> u64 {
+    /// Returns what coins can pay in a transaction with a reservation, which takes the place of one.
+    fn beside_reservation(&self) -> u64 {
+        self.in_coins(MAX_GAS_COINS.saturating_sub(1))
+    }
+
+    fn in_coins(&self, places: usize) -> u64 {
         let mut balances: Vec<_> = self.coins.iter().map(|coin| coin.balance).collect();
         balances.sort_unstable_by(|one, other| other.cmp(one));
-        balances.into_iter().take(MAX_GAS_COINS).fold(0, u64::saturating_add)
+        balances.into_iter().take(places).fold(0, u64::saturating_add)
     }
 }
 
@@ -113,26 +120,6 @@ impl Payer<'_> {
             Self::Recovery(recovery) => recovery.choose_gas(coins, budget),
         }
     }
-}
-
-/// Selects the fewest coins that hold an amount in MIST, one place left for a reservation.
-fn choose_coins(coins: &[Coin], amount: u64) -> Result<Vec<ObjectReference>, Refusal> {
-    let mut sorted: Vec<_> = coins.iter().collect();
-    sorted.sort_unstable_by_key(|coin| (std::cmp::Reverse(coin.balance), *coin.reference.object_id()));
-    let mut held = 0_u64;
-    let mut chosen = Vec::new();
-    for coin in sorted.into_iter().take(MAX_GAS_COINS.saturating_sub(1)) {
-        if held >= amount {
-            break;
-        }
-        held = held.saturating_add(coin.balance);
-        chosen.push(coin.reference.clone());
-    }
-    if held >= amount {
-        return Ok(chosen);
-    }
-    let refusal = Refusal::new(Code::InsufficientFunds, "/gas_payment");
-    Err(refusal.with_expected(format!("at least {amount} MIST in coins beside the address balance")).with_actual(held))
 }
 
 impl<T: Transport> SuiChain<'_, T> {
@@ -197,19 +184,28 @@ impl<T: Transport> SuiChain<'_, T> {
         Err(failed.unwrap_or_else(|| NodeError::NotConnected(self.connection.name.to_owned())))
     }
 
-    /// Chooses what pays for a transaction with at least this budget in MIST: coin objects if they are enough, otherwise the address
-    /// balance. What the balance is, and which epoch it is, enough endpoints must show.
+    /// Chooses what pays for a transaction with a budget in MIST: coin objects if they are enough, otherwise the address balance too. If both
+    /// together do not cover the budget, they pay what they have, but at least `min`. What the balance is, and which epoch it is, enough
+    /// endpoints must show.
     ///
     /// # Errors
     ///
     /// [`Code::InsufficientFunds`] if coins and balance together are not enough.
-    pub(super) async fn purse(&self, from: &GasCoins, payer: Payer<'_>, budget: u64) -> Result<Purse, NodeError> {
-        let Err(refusal) = payer.choose_gas(&from.coins, budget) else { return Ok(Purse::Coins) };
-        let held = self.holdings(from.owner, &htlc::sui()).await?;
+    pub(super) async fn purse(&self, from: &GasCoins, payer: Payer<'_>, budget: u64, min: u64) -> Result<Purse, NodeError> {
+        if payer.choose_gas(&from.coins, budget).is_ok() {
+            return Ok(Purse::Coins);
+        }
+        let in_coins = payer.choose_gas(&from.coins, min).map(|_| Purse::Coins);
+        let held = match self.holdings(from.owner, &htlc::sui()).await {
+            // Coins that may be enough do not wait for endpoints that do not tell the balance.
+            Err(_) if in_coins.is_ok() => return Ok(Purse::Coins),
+            held => held?,
+        };
         let available = held.address_balance.saturating_sub(payer.withdrawn());
-        let needed = payer.split().saturating_add(budget);
-        if available == 0 || from.in_coins().saturating_add(available) < needed {
-            return Err(if held.address_balance > 0 { refusal.with_actual(held.to_string()) } else { refusal }.into());
+        let needed = payer.split().saturating_add(min);
+        if available == 0 || from.beside_reservation().saturating_add(available) < needed {
+            return in_coins
+                .map_err(|refusal| if held.address_balance > 0 { refusal.with_actual(held.to_string()) } else { refusal }.into());
         }
         let genesis = reader::genesis(self.connection.network).and_then(|text| Digest::from_base58(text).ok());
         let genesis = genesis.ok_or_else(|| NodeError::NotConnected(self.connection.name.to_owned()))?;
@@ -227,19 +223,21 @@ impl<T: Transport> SuiChain<'_, T> {
     /// that carries the secret would never be executed. Where one endpoint is enough, it has just listed them.
     pub(super) async fn gas(&self, from: &GasCoins, payer: Payer<'_>, budget: u64, purse: &Purse) -> Result<TxContext, NodeError> {
         let (price, owner) = (from.price, from.owner);
-        let context = match purse {
-            Purse::Coins => TxContext::new(price, budget, payer.choose_gas(&from.coins, budget)?),
-            Purse::Balance { available, valid_during } => {
+        let context = match (payer.choose_gas(&from.coins, budget), purse) {
+            (Ok(coins), _) => TxContext::new(price, budget, coins),
+            (Err(refusal), Purse::Coins) => return Err(refusal.into()),
+            (Err(_), Purse::Balance { available, valid_during }) => {
                 let needed = payer.split().saturating_add(budget);
                 match needed.checked_sub(*available).filter(|missing| *missing > 0) {
                     None => TxContext::from_balance(price, budget, *valid_during),
                     // Coins pay what they have, and a reservation the rest.
                     Some(missing) => {
-                        let mut payment = choose_coins(&from.coins, missing)?;
-                        let in_coins = from.coins.iter().filter(|coin| payment.contains(&coin.reference)).map(|coin| coin.balance);
-                        let rest = needed.saturating_sub(in_coins.fold(0, u64::saturating_add)).max(1);
-                        payment.insert(0, balance::reservation(owner, rest, valid_during.min_epoch, valid_during.chain)?);
-                        TxContext::new(price, budget, payment).with_valid_during(*valid_during)
+                        let chosen = balance::choose_coins(&from.coins, missing)?;
+                        let in_coins = chosen.iter().map(|coin| coin.balance).fold(0, u64::saturating_add);
+                        let rest = needed.saturating_sub(in_coins).max(1);
+                        let reservation = balance::reservation(owner, rest, valid_during.min_epoch, valid_during.chain)?;
+                        let coins = chosen.into_iter().map(|coin| coin.reference.clone());
+                        TxContext::new(price, budget, iter::once(reservation).chain(coins).collect()).with_valid_during(*valid_during)
                     }
                 }
             }

@@ -162,7 +162,7 @@ async fn the_address_balance_pays_where_coins_do_not() {
     let expiration = &unsigned.payloads().expiration;
     let TransactionExpiration::ValidDuring { min_epoch, max_epoch, chain, .. } = expiration else { panic!("{expiration:?}") };
     assert_eq!((*min_epoch, *max_epoch, chain.to_base58().as_str()), (Some(EPOCH), Some(EPOCH + 1), TESTNET));
-    // Coins are taken where they are enough, and the other part is not asked for.
+    // Coins are taken where they are enough.
     let nodes = Network::new(&[holding(&[cost], cost)]).connect();
     let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
     assert_eq!((reservations(&unsigned), &unsigned.payloads().expiration), (vec![None], &TransactionExpiration::None));
@@ -171,8 +171,29 @@ async fn the_address_balance_pays_where_coins_do_not() {
     assert_eq!(reservations(&unsigned), [Some((cost - 1_000_000_000, EPOCH)), None]);
 }
 
+/// Coins that cover only the smallest budget do not hide the address balance.
 #[tokio::test]
-async fn too_little_in_both_places_is_refused_with_what_is_where() {
+async fn the_address_balance_pays_the_gas_that_a_coin_does_not() {
+    let (coin, cost) = (3_002_000_000, 3_000_000_000 + BUDGET);
+    let unsigned = prepared(holding(&[coin], 10_000_000_000)).await.unwrap();
+    assert_eq!(reservations(&unsigned), [Some((cost, EPOCH))]);
+    // Less than the amount and the policy's budget in both places together.
+    let unsigned = prepared(holding(&[coin], 10_000_000)).await.unwrap();
+    assert_eq!(reservations(&unsigned), [Some((cost - coin, EPOCH)), None]);
+    let error = prepared(holding(&[coin], cost - coin - 1)).await.unwrap_err();
+    assert_eq!(refused(&error).0, Code::InsufficientFunds);
+    // Endpoints that do not agree on the address balance do not stop a coin that is enough.
+    let told = |funds| {
+        let mut ledger = holding(&[cost], funds);
+        ledger.objects.extend(ledger.coins.clone().into_iter().flatten());
+        ledger
+    };
+    let unsigned = prepare(&Network::new(&[told(1), told(2)]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
+    assert_eq!(reservations(&unsigned), [None]);
+}
+
+#[tokio::test]
+async fn too_little_in_both_places_is_refused_with_both_balances() {
     for (coins, funds) in [(vec![], 2_999_999_999), (vec![1_000_000_000], 1_999_999_999), (vec![5], 1)] {
         let error = prepared(holding(&coins, funds)).await.unwrap_err();
         assert_eq!(refused(&error), (Code::InsufficientFunds, "/gas_payment"));
