@@ -1,6 +1,7 @@
 //! Reads transactions that were sent, by their ids.
 
-use countersign::{Code, Refusal, Transaction, Verified};
+use countersign::{Code, Family, Refusal, Transaction, Verified};
+use countersign_core::chains::transaction_id::form;
 use countersign_core::reader::{Agree, Equal, Judged, Machine};
 use countersign_transport::Transport;
 
@@ -16,7 +17,9 @@ where
     Ok(connection.agreed::<M>(subject).await?.0.map(|Equal(found)| found)?)
 }
 
-fn wrong_id(id: &str, expected: &'static str) -> NodeError {
+fn wrong_id(id: &str, family: Family) -> NodeError {
+    // Records of chains like Bitcoin add a number to the hash, which nodes do not take.
+    let expected = form(if family == Family::Bitcoin { Family::Evm } else { family });
     NodeError::Refused(Refusal::new(Code::TransactionIdMalformed, "/id").with_expected(expected).with_actual(id))
 }
 
@@ -45,7 +48,7 @@ impl<T: Transport> Nodes<T> {
 #[cfg(any(feature = "evm", feature = "tron"))]
 fn hash(id: &str) -> Result<[u8; 32], NodeError> {
     let digits = id.strip_prefix("0x").unwrap_or(id);
-    countersign::number::bare_hex_array(digits).map_err(|_| wrong_id(id, "64 hex digits"))
+    countersign::number::bare_hex_array(digits).map_err(|_| wrong_id(id, Family::Evm))
 }
 
 #[cfg(feature = "evm")]
@@ -81,7 +84,7 @@ impl<T: Transport> crate::starknet::StarknetChain<'_, T> {
         use countersign::starknet::felt;
         use countersign::starknet::reader::{Sent, SentQuery};
 
-        let id = felt::parse(id).map_err(|_| wrong_id(id, "a felt in hex"))?;
+        let id = felt::parse(id).map_err(|_| wrong_id(id, Family::Starknet))?;
         let subject = SentQuery { chain_id: self.chain_id, id };
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Starknet))
     }
@@ -92,7 +95,7 @@ impl<T: Transport> crate::solana::SolanaChain<'_, T> {
     pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
         use countersign::solana::reader::{Sent, SentQuery};
 
-        let id = id.parse().map_err(|_| wrong_id(id, "base58 of 64 bytes"))?;
+        let id = id.parse().map_err(|_| wrong_id(id, Family::Solana))?;
         let subject = SentQuery { network: self.connection.network.clone(), id };
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Solana))
     }
@@ -107,7 +110,7 @@ impl<T: Transport> crate::sui::SuiChain<'_, T> {
 
         // The parser takes shorter text too.
         let digest = id.parse().ok().filter(|digest: &Digest| digest.to_base58() == id);
-        let digest = digest.ok_or_else(|| wrong_id(id, "base58 of 32 bytes"))?;
+        let digest = digest.ok_or_else(|| wrong_id(id, Family::Sui))?;
         Ok(read::<T, Ask<_>, _>(self.connection, &self.on(SentTransaction(digest))).await?.map(Transaction::Sui))
     }
 }
@@ -117,7 +120,7 @@ impl<T: Transport> crate::bitcoin::BitcoinChain<'_, T> {
     pub(crate) async fn sent(&self, id: &str) -> Result<Option<Transaction>, NodeError> {
         use countersign::bitcoin::reader::{Sent, SentTransaction};
 
-        let id = id.parse().map_err(|_| wrong_id(id, "64 hex digits"))?;
+        let id = id.parse().map_err(|_| wrong_id(id, Family::Bitcoin))?;
         Ok(read::<T, Sent, _>(self.connection, &self.on_chain(SentTransaction(id))).await?.map(Transaction::Bitcoin))
     }
 }
