@@ -311,6 +311,7 @@ export type Code =
   | "own_signature_overwritten"
   | "calldata_suffix"
   | "wallet_assertion"
+  | "wallet_nonce"
   | "nonce_gap"
   | "fee_above_payout"
   | "gas_limit_above_cap"

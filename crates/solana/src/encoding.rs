@@ -50,8 +50,8 @@ fn read_v1(message: &[u8]) -> Option<VersionedTransaction> {
     Some(VersionedTransaction { signatures, message: VersionedMessage::V1(read) })
 }
 
-/// Reads a transaction; `None` if it is none, or has a message of another version than 0 and 1. Bytes after the transaction are ignored:
-/// writing the transaction again shows how long it was.
+/// Reads a transaction. Returns `None` if the bytes do not begin with one, or if its message is of a version other than 0 and 1. Bytes after
+/// the transaction are ignored: writing the transaction again shows how long it was.
 pub(crate) fn read(bytes: &[u8]) -> Option<VersionedTransaction> {
     if let [VERSION_1, message @ ..] = bytes {
         return read_v1(message);

@@ -1,8 +1,8 @@
 //! Compares a transaction that an external wallet has signed with the order.
 //!
 //! Such a wallet chooses its own blockhash for the transaction that the owner sends, or a nonce of the owner's, and often sets the priority
-//! fee. It may also list the account keys in another order, and add assertions of [Lighthouse](crate::lighthouse). Everything else must be
-//! as verified. The sponsor signs the gasless transaction too, so nothing of that may change.
+//! fee. It may also list the account keys in another order, and add assertions of [Lighthouse](crate::lighthouse). A nonce and assertions
+//! are warnings. Everything else must be as verified. The sponsor signs the gasless transaction too, so nothing of that may change.
 //!
 //! Specification: `docs/spec/solana.md#signing`.
 
@@ -29,7 +29,9 @@ pub(crate) fn matches(deposit: &Deposit, transaction: &VersionedTransaction, war
     let gasless = deposit.gasless.as_ref().filter(|gasless| gasless.fee_payer == payer);
     match gasless {
         _ if payer == deposit.owner => {
-            check_own(deposit, transaction)?;
+            if let Some(account) = check_own(deposit, transaction)? {
+                warnings.warn_about(Code::WalletNonce, account.to_string());
+            }
             warn_about_assertions(&transaction.message, warnings);
         }
         Some(gasless) => check_gasless(deposit, gasless, transaction)?,
@@ -59,9 +61,9 @@ fn differs(location: impl Into<String>) -> Refusal {
     Refusal::new(Code::TransactionMismatch, location)
 }
 
-/// Requires that the message is the verified one, except for the blockhash, the priority fee and the order of the keys, and that the
-/// owner has signed it.
-fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<(), Refusal> {
+/// Requires that the message is the verified one, except for what a wallet may choose or add, and that the owner has signed it. Returns the
+/// nonce account that takes the place of a blockhash.
+fn check_own<'t>(deposit: &Deposit, transaction: &'t VersionedTransaction) -> Result<Option<&'t Address>, Refusal> {
     let (expected, actual) = (&deposit.transaction.decoded.transaction.message, &transaction.message);
     if discriminant(expected) != discriminant(actual) {
         return Err(differs("/message").with_reason("the message is of another version"));
@@ -71,13 +73,15 @@ fn check_own(deposit: &Deposit, transaction: &VersionedTransaction) -> Result<()
     }
     check_config(deposit, expected, actual)?;
     let added = check_instructions(deposit, expected, actual)?;
+    let nonce = added.nonce;
     check_keys(expected, actual, added)?;
     let (expected, slots) = (usize::from(expected.header().num_required_signatures), transaction.signatures.len());
     if slots != expected {
         return Err(differs("/signatures").with_expected(expected).with_actual(slots));
     }
     // The message has at most seven instructions more than the verified one, none of them larger than a transaction, so it can be serialized.
-    check_signature(deposit, transaction, 0, &actual.serialize())
+    check_signature(deposit, transaction, 0, &actual.serialize())?;
+    Ok(nonce)
 }
 
 /// Requires that the limits in a message of version 1 are within the policy. A wallet may change them, except for the heap.
@@ -89,11 +93,7 @@ fn check_config(deposit: &Deposit, expected: &VersionedMessage, actual: &Version
     if message.config.heap_size != expected.config.heap_size {
         return Err(differs("/message/config/heap_size"));
     }
-    deposit.fee_limits.check_config(&message.config, |code, member| {
-        let reason =
-            if code == Code::GasLimitTooLow { "without this limit, the transaction fails" } else { "the limit is above the policy's" };
-        differs(format!("/message/config/{member}")).with_reason(reason)
-    })
+    deposit.fee_limits.check_config(&message.config, |_, member| differs(format!("/message/config/{member}")))
 }
 
 /// Requires that the message is exactly the verified one, that the owner has signed it, and that the sponsor's slot is unchanged or
@@ -245,8 +245,9 @@ fn check_instructions<'m>(
     Ok(resolved)
 }
 
-/// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing. What
-/// the wallet's assertions name may be added, without any permission. A nonce account is written to, and is no account of the order.
+/// Requires that each key has the same permissions as in the verified message. The compute budget program may be added or missing. A nonce
+/// account may be added, which is written to and is no account of the order. What the wallet's assertions name may be added, without any
+/// permission.
 fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: Instructions<'_>) -> Result<(), Refusal> {
     let permissions = |message: &VersionedMessage| -> BTreeMap<Address, (bool, bool)> {
         let keys = message.static_account_keys().iter().enumerate();
@@ -258,11 +259,17 @@ fn check_keys(expected: &VersionedMessage, actual: &VersionedMessage, added: Ins
     } else {
         expected.remove(&COMPUTE_BUDGET_PROGRAM);
     }
-    let read = added.nonce.is_some().then_some([&SYSTEM_PROGRAM, &RECENT_BLOCKHASHES]);
-    for key in added.added.into_iter().chain(read.into_iter().flatten()) {
+    let mut is_of_order = false;
+    if let Some(nonce) = added.nonce {
+        for read in [SYSTEM_PROGRAM, RECENT_BLOCKHASHES] {
+            expected.entry(read).or_insert((false, false));
+        }
+        is_of_order = expected.insert(*nonce, (false, true)).is_some();
+    }
+    // After the nonce account, of which a wallet may assert something, too.
+    for key in added.added {
         expected.entry(*key).or_insert((false, false));
     }
-    let is_of_order = added.nonce.is_some_and(|nonce| expected.insert(*nonce, (false, true)).is_some());
     // A key that is listed twice is in the map once.
     if is_of_order || permitted.len() != actual.static_account_keys().len() || permitted != expected {
         return Err(differs("/message/account_keys").with_reason("the account keys or their permissions are not those of the order"));

@@ -151,8 +151,9 @@ impl FeeLimits {
     pub(crate) fn check_config(self, config: &TransactionConfig, refuse: impl Fn(Code, &'static str) -> Refusal) -> Result<(), Refusal> {
         let (units, loaded) = (config.compute_unit_limit.unwrap_or(0), config.loaded_accounts_data_size_limit.unwrap_or(0));
         let at_most = |member: &'static str, max: u64, value: u64, what: &str| {
-            let refusal = || refuse(Code::GasLimitTooHigh, member).with_expected(format!("at most {max} {what}")).with_actual(value);
-            if value > max { Err(refusal()) } else { Ok(()) }
+            let whose = if member == LOADED { "the limit is above the network's" } else { "the limit is above the policy's" };
+            let refusal = || refuse(Code::GasLimitTooHigh, member).with_reason(whose).with_expected(format!("at most {max} {what}"));
+            if value > max { Err(refusal().with_actual(value)) } else { Ok(()) }
         };
         for (member, value) in [(UNITS, units), (LOADED, loaded)] {
             if value == 0 {

@@ -1,6 +1,6 @@
 //! Durable nonces: a transaction that does not expire, for signers that take longer than a blockhash lasts.
 //!
-//! The owner's nonce account stores a hash, which stands in place of the blockhash. The first instruction of the transaction replaces it by
+//! The owner's nonce account stores a hash, which takes the place of the blockhash. The first instruction of the transaction replaces it by
 //! another one, so that the transaction is included once at most. It stays valid until then, or until the owner advances the account.
 //!
 //! Layout: <https://docs.solanalabs.com/implemented-proposals/durable-tx-nonces>
@@ -50,7 +50,7 @@ impl DurableNonce {
     }
 
     /// Puts the nonce into a message: in place of the blockhash, and as its first instruction. Returns `None` if there is no room for
-    /// further keys, or if the message has the nonce account, or has no key of the authority.
+    /// further keys, or if the message has no key of the authority. It must not have the nonce account.
     pub(crate) fn set(self, authority: Address, message: &mut VersionedMessage) -> Option<()> {
         message.set_recent_blockhash(self.value);
         let (header, keys, instructions) = match message {
@@ -58,9 +58,6 @@ impl DurableNonce {
             VersionedMessage::V0(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
             VersionedMessage::V1(message) => (&mut message.header, &mut message.account_keys, &mut message.instructions),
         };
-        if keys.contains(&self.account) {
-            return None;
-        }
         // Keys that are written to and do not sign come before those that are only read. The index of each of the latter grows by one.
         let place = keys.len().checked_sub(usize::from(header.num_readonly_unsigned_accounts))?;
         let moved = u8::try_from(place).ok()?;
@@ -90,14 +87,6 @@ pub(crate) const ACCOUNT_LENGTH: usize = 80;
 /// The first bytes of a nonce account that can be used: the current version, which is initialized.
 const INITIALIZED: [u8; 8] = [1, 0, 0, 0, 1, 0, 0, 0];
 
-/// Returns whether a message uses a nonce in place of a blockhash: its first instruction advances one.
-pub(crate) fn is_durable(message: &VersionedMessage) -> bool {
-    message.instructions().first().is_some_and(|first| {
-        let program = message.static_account_keys().get(usize::from(first.program_id_index));
-        program == Some(&SYSTEM_PROGRAM) && first.data.starts_with(&ADVANCE_NONCE)
-    })
-}
-
 /// A nonce that a message uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsedNonce {
@@ -107,13 +96,18 @@ pub(crate) struct UsedNonce {
 }
 
 impl UsedNonce {
-    /// Reads the nonce that a message uses; `None` if it uses none, or does not name its account.
+    /// Reads the nonce that a message uses in place of a blockhash, by the network's rule: the first instruction advances a nonce, and its
+    /// first account is one of the message's own keys and is written to. Returns `None` for any other message, which needs a blockhash.
+    ///
+    /// Source: `get_durable_nonce` of `solana-svm-transaction`.
     pub(crate) fn of(message: &VersionedMessage) -> Option<Self> {
-        let first = message.instructions().first().filter(|_| is_durable(message))?;
         let keys = message.static_account_keys();
         let key = |index: &u8| keys.get(usize::from(*index)).copied();
+        let first = message.instructions().first()?;
+        let advances = key(&first.program_id_index) == Some(SYSTEM_PROGRAM) && first.data.starts_with(&ADVANCE_NONCE);
+        let index = first.accounts.first().filter(|index| advances && message::flags(message, usize::from(**index)).1)?;
         let signers = first.accounts.iter().filter(|index| message::flags(message, usize::from(**index)).0).filter_map(key).collect();
-        Some(Self { nonce: DurableNonce::new(first.accounts.first().and_then(key)?, *message.recent_blockhash()), signers })
+        Some(Self { nonce: DurableNonce::new(key(index)?, *message.recent_blockhash()), signers })
     }
 
     /// Returns whether an account with this owner and data stores the nonce: the version and the state, each in 4 bytes, the authority, and

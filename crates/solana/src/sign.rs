@@ -17,7 +17,8 @@ use zeroize::Zeroizing;
 
 use crate::address::Address;
 use crate::received;
-use crate::transaction::Unsigned;
+use crate::summary::duration;
+use crate::transaction::{LIFE, Unsigned};
 
 /// The longest base58 text of a key that is decoded. The time grows with the square of the length.
 const MAX_KEY_TEXT: usize = 90;
@@ -204,9 +205,17 @@ impl Signable for Unsigned {
         let signer = self.signer;
         let payload = self.payload_mut(id).ok_or_else(|| Refusal::new(Code::NothingToSign, ""))?;
         if !is_signed_by(&signature.0, &signer, payload.message()) {
-            let expected = format!("a signature of {signer} over the message");
-            let reason = "a wallet that replaced the blockhash, which is valid for about 30 s, has signed another message; `matches` takes its whole transaction";
-            return Err(Refusal::new(Code::SignatureMismatch, "").with_reason(reason).with_expected(expected));
+            let refusal = Refusal::new(Code::SignatureMismatch, "").with_expected(format!("a signature of {signer} over the message"));
+            // Only what the owner of an order sends may be changed by the wallet that signs it.
+            if id != RequestId::Transaction {
+                return Err(refusal);
+            }
+            let reason = format!(
+                "if the wallet replaced the blockhash, which is valid for {}, it has signed another message: `matches` takes its whole \
+                 transaction",
+                duration(LIFE)
+            );
+            return Err(refusal.with_reason(reason));
         }
         payload.signature = Some(signature.0);
         Ok(())

@@ -11,7 +11,7 @@ use crate::deposit::{Deposit, ProposedInstruction, ProposedTransaction};
 use crate::fees::ComputeBudget;
 use crate::htlc::Fields;
 use crate::message::InstructionLayout;
-use crate::transaction::{self, Unsigned};
+use crate::transaction::{self, LIFE, Unsigned};
 use crate::wire::{Encoding, GASLESS, TRANSACTION};
 
 fn value(address: Address) -> TypedValue {
@@ -130,6 +130,11 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     summary.add_values(Topic::Message, text, [value(sponsor)]);
 }
 
+/// Returns how long a number of blocks takes at the chain's nominal pace.
+pub(crate) fn duration(blocks: u64) -> String {
+    format_duration(Span::Units(blocks).millis(ChainProfile::of("", &Network::Solana(String::new())).pace.nominal))
+}
+
 /// Adds the wallet's choices and the digests.
 pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     let (own_blockhash, own_fee) = (unsigned.chosen.recent_blockhash.is_some(), unsigned.chosen.priority_fee.is_some());
@@ -168,14 +173,12 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         _ => None,
     };
     if let Some(advice) = lifetime {
-        summary.add(Topic::Wallet, format!("a blockhash is valid for 150 blocks, about 30 s: {advice}"));
+        summary.add(Topic::Wallet, format!("a blockhash is valid for {LIFE} blocks, {}: {advice}", duration(LIFE)));
     }
     if let Some(last) = unsigned.chosen.last_valid_block_height {
         let left = unsigned.chosen.block_height.map(|now| {
             let blocks = last.saturating_sub(now);
-            let pace = ChainProfile::of("", &Network::Solana(String::new())).pace;
-            let nominal = format_duration(Span::Units(blocks).millis(pace.nominal));
-            format!(", {blocks} blocks from now, {nominal}")
+            format!(", {blocks} blocks from now, {}", duration(blocks))
         });
         let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());
         summary.add_values(Topic::Wallet, text, [last.into()]);

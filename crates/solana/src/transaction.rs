@@ -21,10 +21,12 @@ use crate::nonce::DurableNonce;
 
 /// The network's fee for each signature, in lamports.
 pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
+/// The number of blocks for which a blockhash is valid.
+pub(crate) const LIFE: u64 = 150;
 
-/// The wallet's part of the transaction that the owner sends: blockhash and priority fee, both optional.
+/// The wallet's part of the transaction that the owner sends: blockhash or nonce, and priority fee, all of them optional.
 ///
-/// If the service's transaction already has the owner's valid signature, it is not changed, and neither takes effect.
+/// If the service's transaction already has the owner's valid signature, it is not changed, and none of them takes effect.
 ///
 /// ```
 /// use countersign_solana::{PriorityFee, TxContext};
@@ -36,8 +38,8 @@ pub(crate) const LAMPORTS_PER_SIGNATURE: u64 = 5_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TxContext {
-    /// A recent blockhash. `None` keeps the one that the service proposed. It is valid for 150 blocks, about 30 s: a signer that takes
-    /// longer, such as a person with a device, needs a transaction that is prepared anew.
+    /// A recent blockhash. `None` keeps the one that the service proposed. It is valid for 150 blocks, less than a minute: a signer that
+    /// takes longer, such as a person with a device, needs a transaction that is prepared anew.
     #[serde(with = "serde_text::option")]
     pub recent_blockhash: Option<Hash>,
     /// A priority fee, within the policy. `None` keeps the one that the service proposed.
@@ -46,7 +48,7 @@ pub struct TxContext {
     pub last_valid_block_height: Option<u64>,
     /// The current block height; `None` if the wallet does not know it.
     pub block_height: Option<u64>,
-    /// A nonce account of the signer in place of a blockhash: the transaction does not expire.
+    /// A nonce account of the signer in place of a blockhash and its heights: the transaction does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<DurableNonce>,
 }
@@ -90,10 +92,11 @@ impl TxContext {
     /// Puts the nonce into a message, if the wallet gives one. The first instruction must be the one that advances it.
     pub(crate) fn set_nonce(&self, authority: Address, message: &mut VersionedMessage) -> Result<(), Refusal> {
         let Some(nonce) = self.nonce else { return Ok(()) };
-        nonce.set(authority, message).ok_or_else(|| {
-            let reason = "the message has no room for the nonce, or the account is one of the order's";
-            Refusal::new(Code::AccountMismatch, "/nonce_account").with_reason(reason).with_actual(nonce.account.to_string())
-        })
+        if message.static_account_keys().contains(&nonce.account) {
+            let refusal = Refusal::new(Code::AccountMismatch, NONCE_ACCOUNT).with_actual(nonce.account.to_string());
+            return Err(refusal.with_reason("the nonce account is one of the order's accounts"));
+        }
+        nonce.set(authority, message).ok_or_else(|| too_large(NONCE_ACCOUNT))
     }
 
     /// Adds the account that sends and pays for a recovery.
@@ -104,9 +107,14 @@ impl TxContext {
 
     /// Refuses a blockhash that has expired, and a limit with which the transaction would fail.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.nonce.is_some() && self.recent_blockhash.is_some() {
-            let refusal = Refusal::new(Code::UnexpectedField, "/recent_blockhash");
-            return Err(refusal.with_reason("the nonce stands in place of the blockhash"));
+        let of_blockhash = [
+            ("/recent_blockhash", self.recent_blockhash.is_some()),
+            ("/last_valid_block_height", self.last_valid_block_height.is_some()),
+            ("/block_height", self.block_height.is_some()),
+        ];
+        if let Some((at, _)) = of_blockhash.into_iter().find(|(_, is_given)| self.nonce.is_some() && *is_given) {
+            let refusal = Refusal::new(Code::UnexpectedField, at);
+            return Err(refusal.with_reason("the nonce takes the place of the blockhash, and does not expire"));
         }
         if self.priority_fee.is_some_and(|fee| fee.compute_unit_limit == Some(0)) {
             let refusal = Refusal::new(Code::GasLimitTooLow, "/priority_fee/compute_unit_limit");
@@ -291,6 +299,31 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Resul
     Ok(Unsigned { signer: deposit.owner, role: Role::Initiate, transaction, gasless, chosen, is_fixed })
 }
 
+const PRIORITY_FEE: &str = "/priority_fee";
+const NONCE_ACCOUNT: &str = "/nonce_account";
+
+/// Returns the refusal of a choice of the wallet's for which a transaction has no room.
+fn too_large(at: &'static str) -> Refusal {
+    let reason = match at {
+        NONCE_ACCOUNT => "the transaction has no room for the nonce",
+        _ => "the transaction has no room for instructions that set the priority fee",
+    };
+    Refusal::new(Code::TransactionTooLarge, at).with_reason(reason)
+}
+
+/// Encodes a message to which a choice of the wallet's was added, and requires that the transaction is within the limits of its version.
+fn encode(decoded: &mut Decoded, at: &'static str) -> Result<(), Refusal> {
+    decoded.message = decoded.transaction.message.serialize();
+    if let Some(limit) = encoding::exceeded(&decoded.transaction.message) {
+        return Err(too_large(at).with_expected(limit));
+    }
+    let (size, max) = (decoded.bytes().len(), encoding::max_bytes(decoded.message.first()));
+    if size > max {
+        return Err(too_large(at).with_expected(format!("at most {max} bytes")).with_actual(size));
+    }
+    Ok(())
+}
+
 /// Returns the transaction that the owner sends, with the wallet's choices applied.
 fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionPayload, Refusal> {
     chosen.check()?;
@@ -307,19 +340,14 @@ fn own_transaction(deposit: &Deposit, chosen: &TxContext) -> Result<TransactionP
     if let Some(blockhash) = chosen.recent_blockhash {
         decoded.transaction.message.set_recent_blockhash(blockhash);
     }
-    let too_large = || {
-        let reason = "the transaction has no room for instructions that set the priority fee";
-        Refusal::new(Code::TransactionTooLarge, "/priority_fee").with_reason(reason)
-    };
     if let Some(fee) = chosen.priority_fee {
-        fee.set(&mut decoded.transaction.message).ok_or_else(too_large)?;
+        fee.set(&mut decoded.transaction.message).ok_or_else(|| too_large(PRIORITY_FEE))?;
     }
+    encode(&mut decoded, PRIORITY_FEE)?;
     // Last, because the network looks for it in the first instruction.
-    chosen.set_nonce(deposit.owner, &mut decoded.transaction.message)?;
-    decoded.message = decoded.transaction.message.serialize();
-    let (size, max) = (decoded.bytes().len(), encoding::max_bytes(decoded.message.first()));
-    if size > max {
-        return Err(too_large().with_expected(format!("at most {max} bytes")).with_actual(size));
+    if chosen.nonce.is_some() {
+        chosen.set_nonce(deposit.owner, &mut decoded.transaction.message)?;
+        encode(&mut decoded, NONCE_ACCOUNT)?;
     }
     Ok(TransactionPayload::new(Arc::new(decoded), proposed.owner_slot))
 }

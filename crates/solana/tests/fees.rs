@@ -8,7 +8,8 @@ use countersign_solana::solana_hash::Hash;
 use countersign_solana::solana_message::VersionedMessage;
 use countersign_solana::solana_transaction::versioned::VersionedTransaction;
 use countersign_solana::{
-    FundingPath, MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee, Solana, TxContext, UnsignedOrder, VerifiedOrder,
+    Address, DurableNonce, FundingPath, MAX_COMPUTE_UNIT_LIMIT, MAX_COMPUTE_UNIT_PRICE, PriorityFee, Solana, TxContext, UnsignedOrder,
+    VerifiedOrder,
 };
 use countersign_testkit::{Case, TestResult, artefacts, fixture, key, verified, verified_under};
 use serde_json::{Value as Json, json};
@@ -157,11 +158,33 @@ fn a_message_that_the_owner_has_signed_stays_as_it_is() -> TestResult {
 }
 
 #[test]
-fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
-    // Destination data that leave only 20 bytes of the packet.
+fn a_transaction_without_room_for_what_the_wallet_adds_is_refused() -> TestResult {
+    let nonce = || TxContext::new().with_nonce(DurableNonce::new(Address::from([0x71; 32]), Hash::new_from_array([0x72; 32])));
+    let fee = PriorityFee::new(1);
+    // The bytes of the packet that destination data leave, and what has no room: a program and an instruction for the fee, two keys more for
+    // the nonce.
+    for (room, chosen, at) in [
+        (20, TxContext::new().with_priority_fee(fee), "/priority_fee"),
+        (20, nonce(), "/nonce_account"),
+        (20, nonce().with_priority_fee(fee), "/priority_fee"),
+        (60, nonce().with_priority_fee(fee), "/nonce_account"),
+    ] {
+        let order = with_room(room)?;
+        assert_eq!(order.prepare(TxContext::new())?.missing(), [RequestId::Transaction]);
+        let refusal = order.prepare(chosen).expect_err("no room");
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionTooLarge, at), "{refusal}");
+        let reason = if at == "/nonce_account" { "no room for the nonce" } else { "no room for instructions that set the priority fee" };
+        assert!(refusal.to_string().contains(reason), "{refusal}");
+    }
+    assert!(with_room(60)?.prepare(TxContext::new().with_priority_fee(fee)).is_ok());
+    Ok(())
+}
+
+/// An order whose destination data leave this many bytes of the packet.
+fn with_room(left: usize) -> Result<VerifiedOrder, Box<dyn std::error::Error>> {
     let base = fixture::<Solana>("solana-token-gasless-null");
     let mut transaction: VersionedTransaction = wincode::deserialize_exact(&verified::<Solana>(&base).deposit().transaction.bytes())?;
-    let room = 1_212 - wincode::serialize(&transaction)?.len();
+    let room = 1_232 - left - wincode::serialize(&transaction)?.len();
     let data = match &mut transaction.message {
         VersionedMessage::Legacy(message) => &mut message.instructions[0].data,
         VersionedMessage::V0(message) => &mut message.instructions[0].data,
@@ -172,12 +195,8 @@ fn a_transaction_without_room_for_the_fee_is_refused() -> TestResult {
     let destination_data = vec![0x5d; room - 5];
     data.extend([&[1], u32::try_from(destination_data.len())?.to_le_bytes().as_slice(), &destination_data].concat());
     let bytes = wincode::serialize(&transaction)?;
-    assert_eq!(bytes.len(), 1_212);
-    let order = verified::<Solana>(&with_transaction(&base, &bytes));
-    assert_eq!(order.prepare(TxContext::new())?.missing(), [RequestId::Transaction]);
-    let refusal = order.prepare(TxContext::new().with_priority_fee(PriorityFee::new(1))).expect_err("no room");
-    assert_eq!((refusal.code(), refusal.location()), (Code::TransactionTooLarge, "/priority_fee"));
-    Ok(())
+    assert_eq!(bytes.len(), 1_232 - left);
+    Ok(verified::<Solana>(&with_transaction(&base, &bytes)))
 }
 
 /// The network takes the fee of a transaction that fails, and a redemption shows its secret.

@@ -24,7 +24,7 @@ fn read_only(byte: u8) -> AccountMeta {
 }
 
 /// The lamports of an account are not 1.
-fn assertion(account: AccountMeta) -> Instruction {
+pub(crate) fn assertion(account: AccountMeta) -> Instruction {
     lighthouse(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1], &[account])
 }
 

@@ -1,5 +1,4 @@
-//! Durable nonces that the wallet names. What stands in front of the order's own instructions is compared with what Solana's libraries
-//! compile.
+//! Durable nonces that the wallet names. The instruction before the order's own ones is compared with what Solana's libraries compile.
 
 use countersign_core::{Code, Role};
 use countersign_solana::recover::{self, Leg};
@@ -12,6 +11,7 @@ use countersign_testkit::{TestResult, fixture, registry, verified};
 use solana_keypair::Signer as _;
 
 use crate::external::{compiled, compute_budget, decompile, keypair, received, refused, sign};
+use crate::lighthouse::assertion;
 
 const ACCOUNT: [u8; 32] = [0x71; 32];
 const VALUE: [u8; 32] = [0x72; 32];
@@ -114,9 +114,24 @@ fn the_account_is_not_one_of_the_orders_and_no_blockhash_is_given() -> TestResul
         let refusal = order.prepare(TxContext::new().with_nonce(DurableNonce::new(*key, Hash::default()))).expect_err("refused");
         assert_eq!((refusal.code(), refusal.location()), (Code::AccountMismatch, "/nonce_account"));
     }
-    let both = TxContext::new().with_nonce(nonce()).with_blockhash(Hash::default());
-    let refusal = order.prepare(both).expect_err("refused");
-    assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, "/recent_blockhash"));
+    let with = || TxContext::new().with_nonce(nonce());
+    let heights = with().with_block_heights(5, 4);
+    let (mut only_now, mut only_last) = (with(), with());
+    (only_now.block_height, only_last.last_valid_block_height) = (heights.block_height, heights.last_valid_block_height);
+    for (both, at) in [
+        (with().with_blockhash(Hash::default()), "/recent_blockhash"),
+        (heights, "/last_valid_block_height"),
+        (with().with_block_heights(4, 5), "/last_valid_block_height"),
+        (only_now, "/block_height"),
+        (only_last, "/last_valid_block_height"),
+    ] {
+        let refusal = order.prepare(both.clone()).expect_err("refused");
+        assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, at));
+        let record = record::<Solana>("solana-record-token", |_| {})?;
+        let recovery = recover::refund(&record, Leg::Source, registry())?;
+        let refusal = recovery.prepare(both.sent_by(Address::from([9; 32]))).expect_err("refused");
+        assert_eq!((refusal.code(), refusal.location()), (Code::UnexpectedField, at));
+    }
     Ok(())
 }
 
@@ -147,8 +162,20 @@ fn a_transaction_with_the_owners_nonce_is_matched() -> TestResult {
         let mut prepared = unsigned.payloads().transaction.as_ref().ok_or("no transaction")?.transaction().clone();
         sign(&case, &mut prepared);
         assert_eq!(order.matches(&prepared)?, Role::Initiate, "{id}");
-        let matched = compiled(&case, &plain, &[&[advance(owner)], own.as_slice()].concat(), VALUE);
-        assert_eq!(order.matches(&matched)?, Role::Initiate, "{id}");
+        // It does not expire, so there is a warning.
+        let warned = |instructions: &[Instruction]| {
+            let (role, warnings) = order.match_with_warnings(&compiled(&case, &plain, instructions, VALUE)).expect(id);
+            assert_eq!(role, Role::Initiate, "{id}");
+            warnings.list().iter().map(|warning| (warning.code(), warning.detail().map(str::to_owned))).collect::<Vec<_>>()
+        };
+        let durable = (Code::WalletNonce, Some(nonce().account.to_string()));
+        assert_eq!(warned(&own), [], "{id}");
+        let first = [&[advance(owner)], own.as_slice()].concat();
+        assert_eq!(warned(&first), std::slice::from_ref(&durable), "{id}");
+        // A wallet may assert something of the nonce account, too.
+        let asserted = (Code::WalletAssertion, Some(format!("Lighthouse AssertAccountInfo of {}", nonce().account)));
+        let of_nonce = assertion(AccountMeta::new_readonly(nonce().account, false));
+        assert_eq!(warned(&[first.as_slice(), &[of_nonce]].concat()), [durable, asserted], "{id}");
 
         let of = |instructions: &[Instruction]| compiled(&case, &plain, instructions, VALUE);
         let changed = |change: fn(&mut Instruction)| {

@@ -218,6 +218,9 @@ fn refuses_signatures_that_prove_nothing() {
         let mut unsigned = prepared(&case);
         let refusal = attach(&mut unsigned, &json!({ name: signature })).expect_err(name);
         assert_eq!((refusal.code(), refusal.location()), (code, format!("/signatures/{name}").as_str()), "{refusal}");
+        // Only the wallet that sends the owner's transaction may change it, and has a way to show that it did.
+        let advises = code == Code::SignatureMismatch && name == "transaction";
+        assert_eq!(refusal.to_string().contains("if the wallet replaced the blockhash"), advises, "{refusal}");
         assert_eq!(unsigned.missing(), [RequestId::Transaction, RequestId::Gasless]);
     }
     let mut unsigned = prepared(&case);

@@ -54,13 +54,13 @@ fn the_wallets_own_blockhash_and_its_lifetime_are_shown() -> TestResult {
 #[test]
 fn a_slow_signer_is_told_how_long_a_blockhash_lasts() -> TestResult {
     let own =
-        "wallet: a blockhash is valid for 150 blocks, about 30 s: a signer that takes longer needs a transaction that is prepared anew";
+        "wallet: a blockhash is valid for 150 blocks, about 37.5 s: a signer that takes longer needs a transaction that is prepared anew";
     let shown = lines("solana-native-blockhash-replaced")?;
     assert!(shown.iter().any(|line| line == own), "{shown:#?}");
     assert!(!lines("solana-native-legacy")?.iter().any(|line| line.contains("150 blocks")));
     let order = verified::<Solana>(&fixture::<Solana>("solana-token-legacy"));
     let shown = order.prepare(Gasless)?.summary().to_string();
-    assert!(shown.contains("a blockhash is valid for 150 blocks, about 30 s: sign at once, or ask for the order anew"), "{shown}");
+    assert!(shown.contains("a blockhash is valid for 150 blocks, about 37.5 s: sign at once, or ask for the order anew"), "{shown}");
     Ok(())
 }
 

@@ -156,6 +156,12 @@ fn a_wallet_may_choose_blockhash_fee_and_limits() -> TestResult {
     ] {
         assert_eq!(refused(&strict, &with(other)), format!("/message/config/{member}"), "{other:?}");
     }
+    for (other, whose) in
+        [(own.with_compute_unit_limit(300_001), "policy's"), (own.with_loaded_accounts_data_size_limit(67_108_865), "network's")]
+    {
+        let refusal = strict.matches(&with(other)).expect_err("above a limit");
+        assert!(refusal.to_string().contains(&format!("the limit is above the {whose}")), "{refusal}");
+    }
     // Another version of the same message, and what it does not need.
     let older = as_received(&verified::<Solana>(&fixture::<Solana>("solana-native-v0")));
     let instructions = decompile(&plain.message);

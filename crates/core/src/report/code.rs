@@ -207,7 +207,7 @@ codes! {
     AccountUnused = "account_unused", "the message lists an account that nothing uses, or lists one twice", service "do not sign; report the service";
     GaslessNative = "gasless_native", "a native asset has no gasless funding path", service "do not sign; report the service";
     BlockhashMalformed = "blockhash_malformed", "the blockhash is not base58 of 32 bytes", "take it from a recent block";
-    BlockhashExpired = "blockhash_expired", "the blockhash is no longer valid; it lasts 150 blocks, about 30 s", "take a recent one, or ask for a new order, and sign at once";
+    BlockhashExpired = "blockhash_expired", "the blockhash is no longer valid; it lasts 150 blocks, less than a minute", "take a recent one, or ask for a new order, and sign at once";
 
     // ---- Starknet
     FeltOutOfRange = "felt_out_of_range", "the number is not below Starknet's field prime, so libraries would reduce it to another one", service "do not sign; report the service";
@@ -272,6 +272,7 @@ codes! {
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
     CalldataSuffix = "calldata_suffix", "the wallet appended bytes to the calldata, which the contract ignores", "compare the bytes with what your wallet says that it adds";
     WalletAssertion = "wallet_assertion", "the wallet added an instruction that stops the transaction if it does not do what the wallet expects", "nothing is needed: it moves nothing, and nothing is paid if it stops the transaction but the fee";
+    WalletNonce = "wallet_nonce", "the wallet put a nonce account in place of the blockhash: the transaction does not expire, and can be sent at any later time", "if it is not sent soon, advance the nonce account before you pay in another way";
     NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
     FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
     GasLimitAboveCap = "gas_limit_above_cap", "the gas limit is above what the chain allows one transaction, so nodes refuse it", "set a lower gas limit";

@@ -19,7 +19,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     }
 
     /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
-    /// Tron a larger approval, or bytes behind the calldata; on Solana assertions.
+    /// Tron a larger approval, or bytes behind the calldata; on Solana assertions, or a nonce in place of the blockhash.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@
 //!
 //! | field | type, unit | default | meaning |
 //! |---|---|---|---|
-//! | `recent_blockhash` | 32 bytes | the service's | a recent blockhash; it is valid for 150 blocks, about 30 s |
+//! | `recent_blockhash` | 32 bytes | the service's | a recent blockhash; it is valid for 150 blocks, less than a minute |
 //! | `nonce` | nonce account, and the 32 bytes that it stores | `None` | in place of a blockhash: the transaction does not expire |
 //! | `priority_fee` | micro-lamports per compute unit; compute units | the service's | a priority fee, within the policy |
 //! | `last_valid_block_height` | block height | `None` | the last height at which the blockhash is valid |

@@ -17,10 +17,8 @@ use super::{FINALIZED, identity};
 use crate::address::Address;
 use crate::fees::PriorityFee;
 use crate::read::{self, RECENT_BLOCKHASH, RECENT_BLOCKHASHES, RECENT_BLOCKHASHES_COUNT};
-use crate::transaction::TxContext;
+use crate::transaction::{LIFE, TxContext};
 
-/// The number of blocks for which a blockhash is valid.
-pub(super) const LIFE: u64 = 150;
 /// The maximum number of blocks after a blockhash that is used: two thirds of its life are left.
 pub const MAX_AGE: usize = 50;
 /// The maximum number of slots whose fees are read. Nodes keep this many.

@@ -6,9 +6,10 @@ use countersign_core::Refusal;
 use countersign_core::reader::{self, Fault, Identity, Known, Replies, Request, Submission, Trace, Tracing};
 
 use super::broadcast::{TransactionStatus, decode, read_status, statuses};
-use super::context::{LIFE, read_is_valid, request_is_valid};
+use super::context::{read_is_valid, request_is_valid};
 use super::{FINALIZED, identity};
-use crate::nonce::is_durable;
+use crate::nonce::UsedNonce;
+use crate::transaction::LIFE;
 
 /// The number of finalized blocks after the first reading, after which a blockhash that is not valid has expired.
 ///
@@ -44,7 +45,8 @@ impl Tracing for Tracer {
     fn decode(submission: &Submission, known: &Known) -> Result<Self, Refusal> {
         let (identity, (transaction, _)) = (identity(&submission.network)?, decode(submission)?);
         let started = known.progress(&name(&submission.id)).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
-        let (blockhash, is_durable) = (transaction.message.recent_blockhash().to_string(), is_durable(&transaction.message));
+        let blockhash = transaction.message.recent_blockhash().to_string();
+        let is_durable = UsedNonce::of(&transaction.message).is_some();
         Ok(Self { identity, id: submission.id.clone(), blockhash, is_durable, started })
     }
 

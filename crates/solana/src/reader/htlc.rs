@@ -10,7 +10,9 @@ use super::{FINALIZED, MAX_STEP_BACK, identity};
 use crate::address::{Address, to_account};
 use crate::read::{self, CLOCK, Clock, SwapAccount, SwapLocation};
 
-/// The maximum number of slots by which the newest finalized slot may be ahead of the bank: 2 minutes, where a second is usual. With more, the bank would be too old to be evidence anyway. Without a limit, one absurd slot would end every timelock.
+/// The maximum number of slots by which the newest finalized slot may be ahead of the bank of the accounts, which some endpoints answer from
+/// an older copy: two and a half minutes, where a second is usual. With more, the bank would be too old to be evidence anyway. Without a
+/// limit, one absurd slot would end every timelock.
 const MAX_AHEAD: u64 = 600;
 
 /// Reads the state of one swap at an endpoint's newest finalized slot.
@@ -57,7 +59,7 @@ enum Round {
 #[derive(Debug)]
 struct Reading {
     clock: Clock,
-    /// The newest finalized slot, by `getSlot`.
+    /// The newest finalized slot, by `getSlot`. Elapsed time is counted up to it, and not only up to the slot of an older copy.
     newest: u64,
     swap: Option<Account>,
     vault: Option<Account>,

@@ -92,16 +92,21 @@ fn a_transaction_in_the_history_is_included_or_has_failed_for_good() {
 /// A nonce account takes the place of a blockhash that expires. `isBlockhashValid` knows none of them.
 #[test]
 fn a_transaction_with_a_durable_nonce_never_expires() {
-    let advance = |data: &[u8], program| {
-        let accounts = vec![AccountMeta::new(Address::from([4; 32]), false)];
-        let transaction = mined(7, &Instruction { program_id: program, accounts, data: data.to_vec() }).transaction;
+    let advance = |data: &[u8], program, accounts: &[AccountMeta]| {
+        let transaction = mined(7, &Instruction { program_id: program, accounts: accounts.to_vec(), data: data.to_vec() }).transaction;
         let (id, payload) = (transaction.signatures[0].to_string(), hex::encode(read::transaction_bytes(&transaction)));
         let known = Known::default().with_progress(format!("fate {id}"), (HEIGHT - 600).to_be_bytes());
         read_on(&Submission::new(&devnet(), &id, &payload), &known, &expired()).unwrap()
     };
-    assert_eq!(advance(&[4, 0, 0, 0], SYSTEM_PROGRAM), Fate::Open);
-    assert!(matches!(advance(&[2, 0, 0, 0], SYSTEM_PROGRAM), Fate::Dead(_)));
-    assert!(matches!(advance(&[4, 0, 0, 0], Address::from([6; 32])), Fate::Dead(_)));
+    let written = [AccountMeta::new(Address::from([4; 32]), false)];
+    assert_eq!(advance(&[4, 0, 0, 0], SYSTEM_PROGRAM, &written), Fate::Open);
+    assert_eq!(advance(&[4, 0, 0, 0, 1], SYSTEM_PROGRAM, &written), Fate::Open, "the network reads the first four bytes");
+    assert!(matches!(advance(&[2, 0, 0, 0], SYSTEM_PROGRAM, &written), Fate::Dead(_)));
+    assert!(matches!(advance(&[4, 0, 0, 0], Address::from([6; 32]), &written), Fate::Dead(_)));
+    // The network takes these for transactions with a blockhash.
+    let read_only = [AccountMeta::new_readonly(Address::from([4; 32]), false)];
+    assert!(matches!(advance(&[4, 0, 0, 0], SYSTEM_PROGRAM, &read_only), Fate::Dead(_)));
+    assert!(matches!(advance(&[4, 0, 0, 0], SYSTEM_PROGRAM, &[]), Fate::Dead(_)));
 }
 
 #[test]
