@@ -116,7 +116,7 @@ export async function atomicity(order: Order, provider: Eip1193Provider): Promis
 
 function atomicityOf(answer: unknown, chainId: string): Atomicity {
   const chains = Object.entries(membersOf(answer));
-  // Chain 0 stands for all chains; what is said of the chain itself counts more.
+  // Chain 0 means all chains; an entry of the chain itself counts more.
   for (const chain of [BigInt(chainId), 0n]) {
     const found = chains.find(([name]) => /^(0x[\da-f]+|\d+)$/i.test(name) && BigInt(name) === chain);
     const { atomic, atomicBatch } = membersOf(found?.[1]);

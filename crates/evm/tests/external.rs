@@ -157,7 +157,7 @@ fn any_other_approval_is_refused() {
     assert_eq!(rewritten.matches(&sign(transaction(&rewritten, &approval(&rewritten, amount)), &key)).unwrap(), Role::Approval);
 }
 
-/// Wallets let people edit the spending cap. More than the amount is the approval of the order, and a choice that is said.
+/// Wallets let people edit the spending cap. More than the amount is the approval of the order, with a warning.
 #[test]
 fn a_larger_approval_is_the_approval_with_a_warning() {
     let case = fixture::<Evm>(CASE);

@@ -39,7 +39,7 @@ fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, 
 /// Finds the payment of an EVM order among calls that an external wallet bundled, and returns the hash of its transaction.
 ///
 /// `status` is the JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`), which may be that of another
-/// account's transaction. What this proves, and what it does not, is said at
+/// account's transaction. What this proves, and what it does not, is documented at
 /// [`Deposit::find_payment`](countersign::evm::Deposit::find_payment).
 ///
 /// # Errors

@@ -21,7 +21,7 @@ struct Row {
     form: String,
     /// Whether the chain has the form, and since when.
     status: String,
-    /// Where that is said.
+    /// Where that is documented.
     source: String,
     does: Does,
     how: String,

@@ -10,7 +10,7 @@ use crate::report::Refusal;
 /// The value of one limit.
 pub(super) enum Limit<'p> {
     Number(&'p mut u64),
-    /// `None` is `null` in a file. What it means is said at each limit.
+    /// `None` is `null` in a file. Each limit documents what it means.
     Optional(&'p mut Option<u64>),
     Flag(&'p mut bool),
 }
