@@ -34,6 +34,9 @@ pub struct Settings {
     /// Gives the swap contracts of EVM chains and Tron every allowance, so that answers to new orders have no approval.
     #[arg(long)]
     pub no_approval: bool,
+    /// Offers new orders of Solana with messages of version 1.
+    #[arg(long)]
+    pub v1_messages: bool,
 }
 
 /// One chain with its pace.

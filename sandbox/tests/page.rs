@@ -193,11 +193,11 @@ fn settings_are_turned_on_the_page() {
     let world = world();
     let set = |query: &str| call(&world, "POST", &format!("/sandbox/settings?{query}"), &[], "");
     let body = set("pace=30000&no_typed_data=true").body;
-    assert_eq!(body, br#"{"pace":30000,"no_typed_data":true,"no_approval":false}"#);
-    assert_eq!(world.settings(), Settings { pace: 30_000, no_typed_data: true, no_approval: false });
+    assert_eq!(body, br#"{"pace":30000,"no_typed_data":true,"no_approval":false,"v1_messages":false}"#);
+    assert_eq!(world.settings(), Settings { pace: 30_000, no_typed_data: true, ..Settings::default() });
     assert!(html(&world).contains("acts 30 s after what it sees. New orders come without typed data, and with the approvals"));
-    set("no_approval=true&no_typed_data=false");
-    assert_eq!(world.settings(), Settings { pace: 30_000, no_typed_data: false, no_approval: true });
+    set("no_approval=true&no_typed_data=false&v1_messages=true");
+    assert_eq!(world.settings(), Settings { pace: 30_000, no_approval: true, v1_messages: true, ..Settings::default() });
 }
 
 #[test]

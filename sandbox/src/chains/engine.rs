@@ -152,6 +152,15 @@ pub trait Engine: Send {
     /// What is wrong with the terms, as the service says it.
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String>;
 
+    /// The same with messages of version 1, which only Solana has.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the terms, as the service says it.
+    fn v1_payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
+        self.payloads(terms)
+    }
+
     /// Lets the swap contract take a user's tokens from now on, so that a payment needs no approval. Only EVM chains and Tron do.
     ///
     /// # Errors

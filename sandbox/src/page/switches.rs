@@ -54,20 +54,21 @@ fn back(path: &str, lie: &str) -> String {
 
 /// The settings, for programs.
 pub(super) fn settings(world: &World) -> Value {
-    let Settings { pace, no_typed_data, no_approval } = world.settings();
-    json!({ "pace": pace, "no_typed_data": no_typed_data, "no_approval": no_approval })
+    let Settings { pace, no_typed_data, no_approval, v1_messages } = world.settings();
+    json!({ "pace": pace, "no_typed_data": no_typed_data, "no_approval": no_approval, "v1_messages": v1_messages })
 }
 
 pub(super) fn settings_form(html: &mut String, world: &World) -> fmt::Result {
-    let Settings { pace, no_typed_data, no_approval } = world.settings();
+    let Settings { pace, no_typed_data, no_approval, v1_messages } = world.settings();
     let told = |is_off: bool| if is_off { "without" } else { "with" };
     write!(
         html,
         "<form class=\"clock\" method=\"post\" action=\"/sandbox/settings\"><span>The solver acts {} s after what it sees. New orders come {} typed \
-         data, and {} the approvals that EVM chains and Tron need.</span> <span class=\"buttons\">",
+         data, and {} the approvals that EVM chains and Tron need. Those of Solana come {} messages of version 1.</span> <span class=\"buttons\">",
         f64::from(u32::try_from(pace).unwrap_or(u32::MAX)) / 1_000.0,
         told(no_typed_data),
         told(no_approval),
+        told(!v1_messages),
     )?;
     for (name, value, text) in [
         ("pace", "0".to_owned(), "Act at once"),
@@ -75,6 +76,7 @@ pub(super) fn settings_form(html: &mut String, world: &World) -> fmt::Result {
         ("pace", "30000".to_owned(), "Act after 30 s"),
         ("no_typed_data", (!no_typed_data).to_string(), "Typed data on or off"),
         ("no_approval", (!no_approval).to_string(), "Approvals on or off"),
+        ("v1_messages", (!v1_messages).to_string(), "Version 1 on or off"),
     ] {
         write!(html, "<button name=\"{name}\" value=\"{value}\">{text}</button> ")?;
     }
@@ -110,7 +112,8 @@ fn act(world: &World, path: &str, text: &impl Fn(&str) -> String) -> Result<Valu
                 value => value.parse().map_err(|_| format!("{name} is not true or false")),
             };
             let no_typed_data = flag("no_typed_data", before.no_typed_data)?;
-            world.set(Settings { pace, no_typed_data, no_approval: flag("no_approval", before.no_approval)? });
+            let (no_approval, v1_messages) = (flag("no_approval", before.no_approval)?, flag("v1_messages", before.v1_messages)?);
+            world.set(Settings { pace, no_typed_data, no_approval, v1_messages });
             Ok(settings(world))
         }
         "/sandbox/fund" => {

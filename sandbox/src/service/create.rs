@@ -90,7 +90,7 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
         if settings.no_approval {
             engine.approve(&source)?;
         }
-        (engine.leg(&source)?, engine.payloads(&source)?)
+        (engine.leg(&source)?, if settings.v1_messages { engine.v1_payloads(&source)? } else { engine.payloads(&source)? })
     };
     if let Some(message) = answer.get_mut("typed_data").filter(|_| settings.no_typed_data) {
         *message = Value::Null;

@@ -84,6 +84,8 @@ pub struct Scene {
     pub destination: Terms,
     pub registry: Registry,
     pub nodes: Nodes<Front>,
+    /// Whether the payloads are messages of version 1.
+    pub is_v1: bool,
 }
 
 impl Scene {
@@ -111,7 +113,7 @@ impl Scene {
         let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
         let endpoints = Endpoints::new(vec![Endpoint::parse("https://sandbox.example").unwrap()]).unwrap();
         let nodes = Nodes::new(Front(Mutex::new(solana)), NodeConfig::new().with(chain, endpoints), &registry);
-        Self { chain, source, destination, registry, nodes }
+        Self { chain, source, destination, registry, nodes, is_v1: false }
     }
 
     pub fn with<R>(&self, act: impl FnOnce(&mut Solana) -> R) -> R {
@@ -135,7 +137,8 @@ impl Scene {
     }
 
     fn line(&self) -> Value {
-        let payloads = self.with(|solana| solana.payloads(&self.source)).unwrap();
+        let payloads =
+            self.with(|solana| if self.is_v1 { solana.v1_payloads(&self.source) } else { solana.payloads(&self.source) }).unwrap();
         let hash = hex::encode(self.source.secret_hash);
         let mut result = payloads;
         result.insert("order_id".to_owned(), json!("ab".repeat(32)));

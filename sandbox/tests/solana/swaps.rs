@@ -114,6 +114,25 @@ async fn both_sides_are_refunded_after_their_timelocks_and_not_before() {
     }
 }
 
+/// The service's switch for clients that have to read messages of version 1.
+#[tokio::test]
+async fn orders_with_messages_of_version_1_are_paid() {
+    for (from, to, is_gasless) in [("sol", "usdc", false), ("usdc", "sol", false), ("usdc", "sol", true)] {
+        let mut scene = Scene::new("solana", "mainnet", from, to);
+        scene.is_v1 = true;
+        scene.with(|solana| solana.fund(&super::scene::address(USER), "solana:usdc", 2_000_000)).unwrap();
+        let payload = scene.with(|solana| solana.v1_payloads(&scene.source)).unwrap();
+        for member in ["versioned_tx", "versioned_tx_gasless"] {
+            let Some(text) = payload[member].as_str() else { continue };
+            assert_eq!(STANDARD.decode(text).unwrap()[0], 0x81, "the mark of version 1");
+        }
+        scene.pay(is_gasless).await.unwrap();
+        scene.settle();
+        assert!(matches!(scene.read(Leg::Source).await, HtlcState::Locked(_)), "{from} {is_gasless}");
+        assert_eq!(scene.has(USER, "sol") == 5 * SOL, is_gasless, "{from}");
+    }
+}
+
 #[tokio::test]
 async fn only_the_transaction_of_the_order_is_initiated_without_gas() {
     let scene = Scene::new("solana", "mainnet", "usdc", "sol");

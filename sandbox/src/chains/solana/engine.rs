@@ -15,6 +15,7 @@ use solana_address::Address;
 use solana_hash::Hash;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
+use solana_message::v1::{self, TransactionConfig};
 use solana_message::{Message, VersionedMessage};
 use solana_signature::Signature;
 use solana_signer::Signer;
@@ -31,6 +32,9 @@ use crate::http::{Reply, Request};
 const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
 /// A hundred million SOL, a sixth of all there is.
 const LAVISH: u64 = LAMPORTS_PER_SOL * 100_000_000;
+/// The limits in a message of version 1: enough for the swap programs and the token program.
+const COMPUTE_UNITS: u32 = 200_000;
+const LOADED_BYTES: u32 = 1_000_000;
 /// A billion USDC.
 const LAVISH_TOKENS: u64 = 1_000_000_000_000_000;
 
@@ -63,14 +67,22 @@ fn parse(address: &str) -> Result<Address, String> {
 }
 
 /// Signs a message with the keys that are there; the slots of the others stay empty.
-fn signed(message: Message, keys: &[Keypair]) -> VersionedTransaction {
-    let signers = usize::from(message.header.num_required_signatures);
-    let accounts = message.account_keys.clone();
-    let message = VersionedMessage::Legacy(message);
+fn signed(message: VersionedMessage, keys: &[Keypair]) -> VersionedTransaction {
+    let signers = usize::from(message.header().num_required_signatures);
     let bytes = message.serialize();
     let sign = |account: &Address| keys.iter().find(|key| key.pubkey() == *account).map(|key| key.sign_message(&bytes));
-    let signatures = accounts.iter().take(signers).map(|account| sign(account).unwrap_or_default()).collect();
+    let signatures = message.static_account_keys().iter().take(signers).map(|account| sign(account).unwrap_or_default()).collect();
     VersionedTransaction { signatures, message }
+}
+
+/// Puts an instruction into a message, of version 1 with the limits without which nothing runs.
+fn message(instruction: Instruction, payer: &Address, blockhash: &Hash, is_v1: bool) -> VersionedMessage {
+    let legacy = Message::new_with_blockhash(&[instruction], Some(payer), blockhash);
+    if !is_v1 {
+        return VersionedMessage::Legacy(legacy);
+    }
+    let limits = TransactionConfig::empty().with_compute_unit_limit(COMPUTE_UNITS).with_loaded_accounts_data_size_limit(LOADED_BYTES);
+    VersionedMessage::V1(v1::Message::new(legacy.header, limits, *blockhash, legacy.account_keys, legacy.instructions))
 }
 
 fn encoded(transaction: &VersionedTransaction) -> Result<String, String> {
@@ -170,10 +182,20 @@ impl Solana {
     }
 
     /// The transaction that the owner signs and the relayer pays for.
-    fn gasless(&self, swap: &Swap, blockhash: &Hash) -> VersionedTransaction {
+    fn gasless(&self, swap: &Swap, blockhash: &Hash, is_v1: bool) -> VersionedTransaction {
         let relayer = keypair(RELAYER);
         let payer = relayer.pubkey();
-        signed(Message::new_with_blockhash(&[swap.initiate(payer)], Some(&payer), blockhash), &[relayer])
+        signed(message(swap.initiate(payer), &payer, blockhash, is_v1), &[relayer])
+    }
+
+    fn offered(&self, terms: &Terms, is_v1: bool) -> Result<Map<String, Value>, String> {
+        let (swap, blockhash) = (self.swap(terms)?, self.blockhash());
+        let owner = swap.initiator;
+        let own = signed(message(swap.initiate(owner), &owner, &blockhash, is_v1), &[]);
+        // A relayer cannot pay for itself, and the program for SOL knows no sponsor.
+        let is_sponsored = swap.is_token && owner != keypair(RELAYER).pubkey();
+        let gasless = if is_sponsored { json!(encoded(&self.gasless(&swap, &blockhash, is_v1))?) } else { Value::Null };
+        Ok(Map::from_iter([("versioned_tx".to_owned(), json!(encoded(&own)?)), ("versioned_tx_gasless".to_owned(), gasless)]))
     }
 
     /// Has a transaction wait for the next block, if it would succeed now.
@@ -194,7 +216,7 @@ impl Solana {
         let newest = self.bank.block(self.bank.tip()).map(|block| block.hash).unwrap_or_default();
         let message = Message::new_with_blockhash(instructions, Some(&payer.pubkey()), &newest);
         let keys: Vec<_> = [payer].into_iter().chain(others).collect();
-        self.submit(signed(message, &keys))
+        self.submit(signed(VersionedMessage::Legacy(message), &keys))
     }
 
     /// Who gets the rent of an open swap back.
@@ -321,13 +343,11 @@ impl Engine for Solana {
     }
 
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
-        let (swap, blockhash) = (self.swap(terms)?, self.blockhash());
-        let owner = swap.initiator;
-        let own = signed(Message::new_with_blockhash(&[swap.initiate(owner)], Some(&owner), &blockhash), &[]);
-        // A relayer cannot pay for itself, and the program for SOL knows no sponsor.
-        let is_sponsored = swap.is_token && owner != keypair(RELAYER).pubkey();
-        let gasless = if is_sponsored { json!(encoded(&self.gasless(&swap, &blockhash))?) } else { Value::Null };
-        Ok(Map::from_iter([("versioned_tx".to_owned(), json!(encoded(&own)?)), ("versioned_tx_gasless".to_owned(), gasless)]))
+        self.offered(terms, false)
+    }
+
+    fn v1_payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
+        self.offered(terms, true)
     }
 
     fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String> {
@@ -337,7 +357,8 @@ impl Engine for Solana {
         }
         let bytes = STANDARD.decode(signature).map_err(|_| "the signature is not a transaction in base64")?;
         let given: VersionedTransaction = wincode::deserialize_exact(&bytes).map_err(|_| "the bytes are not a transaction")?;
-        let mut expected = self.gasless(&swap, given.message.recent_blockhash());
+        let is_v1 = matches!(given.message, VersionedMessage::V1(_));
+        let mut expected = self.gasless(&swap, given.message.recent_blockhash(), is_v1);
         if given.message != expected.message {
             return Err("the transaction is not that of the order".to_owned());
         }
