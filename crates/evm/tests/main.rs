@@ -28,4 +28,5 @@ mod recover;
 mod sign;
 #[cfg(feature = "alloy-signer")]
 mod signers;
+mod spellings;
 mod summary;
