@@ -1,4 +1,4 @@
-//! Named keys that sign calls in place of the sender's own key, as Tron's permissions allow it.
+//! Named keys that sign calls in place of the sender's own key, as Tron's permissions allow.
 
 use alloy_primitives::Address;
 
@@ -17,6 +17,20 @@ impl Signers {
     #[must_use]
     pub const fn new(threshold: u64, keys: Vec<(Address, u64)>) -> Self {
         Self { threshold, keys }
+    }
+
+    /// Returns how many keys have to sign at least.
+    #[must_use]
+    pub fn fewest(&self) -> usize {
+        let mut weights: Vec<_> = self.keys.iter().map(|(_, weight)| *weight).collect();
+        weights.sort_unstable_by(|one, other| other.cmp(one));
+        let mut sum = 0_u64;
+        let is_needed = |weight: &u64| {
+            let before = sum;
+            sum = sum.saturating_add(*weight);
+            before < self.threshold
+        };
+        weights.into_iter().take_while(is_needed).count()
     }
 
     /// Returns whether a key is named.
@@ -40,6 +54,22 @@ impl Signers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fewest_keys_are_the_heaviest() {
+        for (threshold, weights, fewest) in [
+            (1, &[1, 1][..], 1),
+            (2, &[1, 1], 2),
+            (3, &[1, 3, 1], 1),
+            (4, &[1, 3, 1], 2),
+            (5, &[1, 3, 1], 3),
+            (2, &[1, 1, 1, 1, 1], 2),
+            (u64::MAX, &[u64::MAX, 1], 1),
+        ] {
+            let keys = weights.iter().zip(1..).map(|(weight, byte)| (Address::repeat_byte(byte), *weight));
+            assert_eq!(Signers::new(threshold, keys.collect()).fewest(), fewest, "{threshold} of {weights:?}");
+        }
+    }
 
     #[test]
     fn each_key_counts_once() {

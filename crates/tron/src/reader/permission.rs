@@ -64,11 +64,11 @@ impl Authority {
         (!is_plain).then_some(Self { account, id, signers: Authorized::Signed(keys) })
     }
 
-    /// Returns how many keys sign each call at most.
+    /// Returns how many keys have to sign each call: the fewest that reach the threshold.
     pub(super) fn keys(&self) -> usize {
         match &self.signers {
             Authorized::Own => 1,
-            Authorized::Named(signers) => signers.keys.len(),
+            Authorized::Named(signers) => signers.fewest(),
             Authorized::Signed(keys) => keys.len(),
         }
     }

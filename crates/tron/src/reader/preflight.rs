@@ -65,7 +65,7 @@ struct Step {
     fee_limit: u64,
     /// The size of the whole transaction in bytes.
     bytes: u64,
-    /// Whether more than one key may sign it.
+    /// Whether more than one key has to sign it.
     has_several_keys: bool,
 }
 
@@ -130,7 +130,7 @@ struct Resources {
     energy_price: u64,
     /// The price of one byte, in sun.
     bandwidth_price: u64,
-    /// What a transaction with several signatures costs beside, in sun.
+    /// The additional price of a transaction with several signatures, in sun.
     several_signatures: u64,
 }
 
@@ -281,7 +281,7 @@ impl Question for OnChain<Payer> {
     }
 }
 
-/// Returns the number of signatures beside the first one.
+/// Returns the number of signatures after the first one.
 fn further(keys: usize) -> u64 {
     u64::try_from(keys.saturating_sub(1)).unwrap_or(u64::MAX)
 }
