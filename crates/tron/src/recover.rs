@@ -21,7 +21,7 @@ use countersign_core::{
 
 use crate::address::Address;
 use crate::deposit::{Call, check_fee_limit, low_limit};
-use crate::transaction::{TronTransaction, TxContext, Unsigned};
+use crate::transaction::{TronTransaction, TxContext, Unsigned, permission};
 use crate::{Tron, UnsignedOrder, htlc};
 
 /// Default fee limit of these calls, in sun. 100 TRX cover the contract's storage writes and one token transfer at the energy prices
@@ -77,8 +77,8 @@ impl Recovery {
     /// Prepares the transaction in which the sender makes the call and pays for it: see [`TxContext::sent_by`]. The sender need not be a
     /// party to the swap. A fee limit of the context replaces [`FEE_LIMIT`]; its approvals are not used.
     ///
-    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, and [`Code::FeeTooLow`] if the fee limit may be
-    /// too low.
+    /// The result has the warning [`Code::SwapIdUnchecked`] if the swap id was not recomputed, [`Code::FeeTooLow`] if the fee limit may be
+    /// too low, and [`Code::SignatureUnverified`] for a redemption under a named permission, which only the chain knows.
     ///
     /// # Errors
     ///
@@ -102,6 +102,14 @@ impl Recovery {
         let summary = self.terms.describe(&hex::encode(self.swap_id));
         if !self.swap_id_recomputed {
             warnings.warn(Code::SwapIdUnchecked);
+        }
+        if let (Role::Redeem, Some(permission)) = (self.terms.role, &calls.permission) {
+            let detail = format!(
+                "under {} of {sender}: if the chain has other keys, weights or operations of it, nodes refuse the redemption after they have \
+                 seen the secret; compare them with `/wallet/getaccount` before you broadcast it",
+                permission::name(permission.id.into())
+            );
+            warnings.warn_in_full(Code::SignatureUnverified, &detail);
         }
         let unsigned = Unsigned::new(sender.bytes(), [(self.terms.role, transaction)], None).with_signers(calls.signers());
         Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Tron(())))

@@ -22,7 +22,7 @@ use crate::deposit::{Call, Deposit, check_fee_limit};
 use crate::message;
 
 mod json;
-mod permission;
+pub(crate) mod permission;
 pub mod protocol;
 mod signed;
 
@@ -140,7 +140,8 @@ impl TxContext {
     }
 
     /// Requires that the wallet is set to the asset's chain, that a permission can sign calls, that both times are in milliseconds, and that
-    /// the expiration is after the timestamp and at most 24 hours later. Nodes compare the expiration with their head block, which is not known here.
+    /// the expiration is after the timestamp and at most 24 hours later. Nodes compare the expiration with their head block, which is not
+    /// known here.
     pub(crate) fn check(&self, asset_chain: u64) -> Result<(), Refusal> {
         if let Some(chain_id) = self.chain_id
             && chain_id != asset_chain
@@ -228,6 +229,11 @@ pub(crate) fn prepare(deposit: &Deposit, path: &FundingPath<TxContext>) -> Resul
     Ok(unsigned.with_signers(path.self_funded().and_then(TxContext::signers)))
 }
 
+/// Returns the id of the transaction with these bytes.
+fn id_of(raw_data: &[u8]) -> B256 {
+    B256::new(Sha256::digest(raw_data).into())
+}
+
 impl TronTransaction {
     pub(crate) fn new(sender: Address, wallet: &TxContext, call: &Call) -> Self {
         let trigger = TriggerSmartContract {
@@ -252,7 +258,7 @@ impl TronTransaction {
     }
 
     fn from_parts(raw: Raw, trigger: TriggerSmartContract, raw_data: Vec<u8>) -> Self {
-        let tx_id = B256::new(Sha256::digest(&raw_data).into());
+        let tx_id = id_of(&raw_data);
         Self { raw, trigger, raw_data, tx_id }
     }
 

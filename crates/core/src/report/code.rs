@@ -268,7 +268,7 @@ codes! {
     FundingTxDiffers = "funding_tx_differs", "the record does not name the transaction of this output; what the chain shows decides", "make sure that your node shows the output: the record's entry is only a statement of the service";
     SwapIdUnchecked = "swap_id_unchecked", "a swap id could not be recomputed: its formula is not certain on this chain", "compare the fields shown";
     ContractSignatureUnverified = "contract_signature_unverified", "a contract wallet's signature can only be checked on chain", "simulate the call before relying on it";
-    SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it";
+    SignatureUnverified = "signature_unverified", "a signature of this scheme is passed on without proof: the network decides", "simulate the transaction before relying on it, unless it contains the secret";
     OwnSignatureOverwritten = "own_signature_overwritten", "the owner's signature slot already has bytes, which are overwritten", "ask the service why if it happens again";
     CalldataSuffix = "calldata_suffix", "the wallet appended bytes to the calldata, which the contract ignores", "compare the bytes with what your wallet says that it adds";
     WalletAssertion = "wallet_assertion", "the wallet added an instruction that stops the transaction if it does not do what the wallet expects", "nothing is needed: it moves nothing, and nothing is paid if it stops the transaction but the fee";

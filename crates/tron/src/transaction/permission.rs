@@ -71,9 +71,18 @@ impl Permission {
         operations[3] & 0x80 != 0
     }
 
+    /// Requires the id of a permission that can make calls: 0, or 2 to 9.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WrongType`] at the location `at`.
+    pub fn check_id(id: u8, at: &str) -> Result<(), Refusal> {
+        check_id(id.into(), at)
+    }
+
     /// Requires what nodes require of every permission: an id of one that can make calls, and keys that can reach the threshold.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        check_id(self.id.into(), "/permission_id")?;
+        Self::check_id(self.id, "/permission_id")?;
         let Self { threshold, keys, .. } = self;
         let refuse = |at: &str| Refusal::new(Code::WrongType, at);
         if keys.len() > MAX_KEYS {
@@ -114,12 +123,12 @@ pub(super) fn describe(id: i32, signers: Option<&Signers>) -> String {
 }
 
 /// Returns how a permission is called.
-pub(super) fn name(id: i32) -> String {
+pub(crate) fn name(id: i32) -> String {
     if id == 0 { "the owner permission".to_owned() } else { format!("permission {id}") }
 }
 
 /// Requires the id of a permission that can make calls. 1 is that of witnesses, which signs blocks.
-pub(super) fn check_id(id: i32, at: &'static str) -> Result<(), Refusal> {
+pub(super) fn check_id(id: i32, at: &str) -> Result<(), Refusal> {
     if matches!(id, 0 | 2..=9) {
         return Ok(());
     }
