@@ -63,23 +63,37 @@ fn decode<T: RlpEcdsaDecodableTx + RlpEcdsaEncodableTx>(bytes: &[u8]) -> Option<
 /// [`Code::TransactionMismatch`] for any other type, or if `hash` differs; the codes of malformed JSON; [`Code::MissingField`];
 /// [`Code::WrongType`]; a `hex_` code; or [`Code::NumberTooLarge`].
 pub fn from_json(text: &[u8]) -> Result<TxEnvelope, Refusal> {
-    read(&Cursor::root(&json::parse(text)?, ""))
-}
-
-/// Reads a signed transaction, as [`from_json`] does.
-pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<TxEnvelope, Refusal> {
+    let value = json::parse(text)?;
+    let root = Cursor::root(&value, "");
     let members = root.object()?;
     check_origin(&members)?;
-    let (signature, v) = signature(&members)?;
+    let envelope = read(&members)?;
+    if let Some(hash) = members.get("hash")
+        && hash.hex_array()? != envelope.tx_hash().0
+    {
+        return Err(hash.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(envelope.tx_hash().0)));
+    }
+    Ok(envelope)
+}
+
+/// Reads a signed transaction in the JSON form of nodes. Only another type is a [`Code::TransactionMismatch`]. A stated `hash` is ignored.
+pub(crate) fn read(members: &Members<'_, '_>) -> Result<TxEnvelope, Refusal> {
+    let kind = members.get("type").map_or(Ok(0), |cursor| small(&cursor))?;
+    if kind > 2 {
+        let refusal = at(members, "type").refuse(Code::TransactionMismatch);
+        let refusal = if kind == 4 { refusal.with_reason(DELEGATES) } else { refusal };
+        return Err(refusal.with_expected("0x0, 0x1 or 0x2").with_actual(format!("{kind:#x}")));
+    }
+    let (signature, v) = signature(members)?;
     let number = |key| small(&members.need(key)?);
-    let fee = |key| u128::try_from(members.need(key)?.hex_number()?).map_err(|_| at(&members, key).refuse(Code::NumberTooLarge));
+    let fee = |key| u128::try_from(members.need(key)?.hex_number()?).map_err(|_| at(members, key).refuse(Code::NumberTooLarge));
     let to = match members.get("to") {
         Some(to) => TxKind::Call(to.hex_array()?.into()),
         None => TxKind::Create,
     };
     let (nonce, gas_limit, value) = (number("nonce")?, number("gas")?, members.need("value")?.hex_number()?);
     let input = Bytes::from(members.need("input")?.hex_bytes(MAX_BYTES)?);
-    let envelope: TxEnvelope = match members.get("type").map_or(Ok(0), |cursor| small(&cursor))? {
+    Ok(match kind {
         0 => {
             // EIP-155: v is 35 or 36 more than twice the chain id. Without a chain id it is 27 or 28.
             let chain_id = v.checked_sub(35).map(|v| v >> 1);
@@ -87,28 +101,17 @@ pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<TxEnvelope, Refusal> {
             transaction.into_signed(signature).into()
         }
         1 => {
-            let (chain_id, gas_price, access_list) = (number("chainId")?, fee("gasPrice")?, access_list(&members)?);
+            let (chain_id, gas_price, access_list) = (number("chainId")?, fee("gasPrice")?, access_list(members)?);
             TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, input, access_list }.into_signed(signature).into()
         }
-        2 => {
+        _ => {
             let (max_fee_per_gas, max_priority_fee_per_gas) = (fee("maxFeePerGas")?, fee("maxPriorityFeePerGas")?);
-            let (chain_id, access_list) = (number("chainId")?, access_list(&members)?);
+            let (chain_id, access_list) = (number("chainId")?, access_list(members)?);
             let transaction =
                 TxEip1559 { chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value, access_list, input };
             transaction.into_signed(signature).into()
         }
-        other => {
-            let refusal = at(&members, "type").refuse(Code::TransactionMismatch);
-            let refusal = if other == 4 { refusal.with_reason(DELEGATES) } else { refusal };
-            return Err(refusal.with_expected("0x0, 0x1 or 0x2").with_actual(format!("{other:#x}")));
-        }
-    };
-    if let Some(hash) = members.get("hash")
-        && hash.hex_array()? != envelope.tx_hash().0
-    {
-        return Err(hash.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(envelope.tx_hash().0)));
-    }
-    Ok(envelope)
+    })
 }
 
 /// Refuses by name what is not a node's object: the answer of a contract account's wallet, which has no signature, and the transaction of an

@@ -138,6 +138,11 @@ fn said(value: &Value) -> (String, String) {
     (refusal.location().to_owned(), refusal.to_string())
 }
 
+/// A signed transaction of type 2, as alloy writes it.
+pub(crate) fn signed_by_alloy() -> Value {
+    serde_json::to_value(sign(eip1559())).unwrap()
+}
+
 /// The members that ethers 6.17.0 (`TransactionResponse.toJSON`) and viem 2.57.1 (`Transaction` with its bigints as text) write otherwise than
 /// nodes, and what `safe-apps-provider` answers to `eth_getTransactionByHash`.
 #[test]

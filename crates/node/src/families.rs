@@ -142,8 +142,11 @@ impl<T: Transport> Nodes<T> {
     /// Reads a transaction that was sent, with its signatures, by its id as explorers show it; `None` if the chain does not know it. The
     /// endpoints must agree. Compare it with the order by [`Verified::matches`](countersign::Verified::matches).
     ///
-    /// An endpoint can withhold a transaction, but not change it, because the id follows from its content. On Solana only finalized
-    /// transactions are found, and through the RPC of a Bitcoin-like node only those in its mempool, unless it has a transaction index.
+    /// An endpoint can withhold a transaction, but not change what is signed, because the id follows from it. The id does not cover the
+    /// witnesses on Bitcoin-like chains, the signatures on Tron, Starknet and Sui, and those after the first on Solana; that a transaction is
+    /// of a kind that is not read can be claimed on EVM and Starknet. In these only the number of endpoints that must agree protects. On
+    /// Solana only finalized transactions are found, and through the RPC of a Bitcoin-like node only those in its mempool, unless it has a
+    /// transaction index.
     ///
     /// # Errors
     ///

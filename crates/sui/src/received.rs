@@ -41,11 +41,12 @@ pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, Refusal> {
     Ok(SignedTransaction { transaction, signatures: read_signatures(&signatures)? })
 }
 
-/// Decodes a signed transaction from the BCS of its transaction and from its signatures, as nodes return them over gRPC.
-pub(crate) fn from_parts(transaction: &[u8], signatures: &[&[u8]]) -> Result<SignedTransaction, Refusal> {
-    let not_one = |_| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one transaction");
-    let transaction = kind::decode_transaction(transaction).map_err(not_one)?;
-    Ok(SignedTransaction { transaction, signatures: read_signatures(signatures)? })
+/// Decodes a signed transaction from the BCS of its transaction and from its signatures, as nodes return them over gRPC, or says why the
+/// transaction cannot be one of an order. Signatures that no node would have accepted are an error of the endpoint.
+pub(crate) fn from_parts(transaction: &[u8], signatures: &[&[u8]]) -> Result<Result<SignedTransaction, Refusal>, Refusal> {
+    let not_one = |_| Refusal::new(Code::TransactionMismatch, "").with_reason("the bytes are not one transaction of an order's kind");
+    let signatures = read_signatures(signatures)?;
+    Ok(kind::decode_transaction(transaction).map(|transaction| SignedTransaction { transaction, signatures }).map_err(not_one))
 }
 
 fn read_signatures(signatures: &[impl AsRef<[u8]>]) -> Result<Vec<UserSignature>, Refusal> {

@@ -141,6 +141,11 @@ fn encode(kind_bytes: &[u8], sender: Address, gas: &GasPayment, expiration: &Tra
     Ok(bytes)
 }
 
+/// Returns the digest of the transaction with these BCS bytes.
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
+    blake2b(DIGEST_SALT, bytes)
+}
+
 fn blake2b(prefix: &[u8], bytes: &[u8]) -> Digest {
     let mut hasher = Hasher::new();
     hasher.update(prefix);

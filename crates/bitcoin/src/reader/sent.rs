@@ -1,13 +1,13 @@
 //! A transaction that was sent.
 
 use bitcoin::{Transaction, Txid};
+use countersign_core::Refusal;
 use countersign_core::reader::{Equal, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::{Code, Refusal};
 
 use super::{OnChain, esplora, rpc};
 use crate::received;
 
-/// The transaction with this id. Everything but its witnesses follows from the id.
+/// The transaction with this id, which is the hash of everything but the witnesses: that endpoints must agree protects these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has one value")]
 pub struct SentTransaction(pub Txid);
@@ -43,10 +43,8 @@ impl Machine for Sent {
             _ => Some(reply.bytes()?.to_vec()),
         };
         let Some(bytes) = bytes else { return Ok(Turn::Done(Judged::unknown())) };
-        let read = received::from_bytes(&bytes);
-        if read.as_ref().is_ok_and(|transaction| transaction.compute_txid() != txid) {
-            return Err(Refusal::new(Code::TransactionMismatch, "").with_expected(txid.to_string()).into());
-        }
-        Ok(Turn::Done(Judged::found(read)?))
+        // Every transaction of the chain can be decoded, so other bytes are the fault of the endpoint.
+        let transaction = received::from_bytes(&bytes)?;
+        Ok(Turn::Done(Judged::found(Ok(transaction), txid, |read| Some(read?.compute_txid()))?))
     }
 }

@@ -91,13 +91,23 @@ impl<T: Clone + PartialEq> Agree for Equal<T> {
 pub struct Judged<T>(pub Result<T, Refusal>);
 
 impl<T> Judged<Equal<Option<T>>> {
-    /// Judges a transaction that was read by its id. A transaction that cannot be one of an order is a refusal on which endpoints can
-    /// agree; anything else that is wrong with it is the fault of the endpoint.
+    /// Judges the transaction that an endpoint shows under an id. A transaction that cannot be one of an order is a refusal on which
+    /// endpoints can agree. Anything else that is wrong with it is the fault of the endpoint; so is a transaction with another id, whatever
+    /// it is. `id_of` returns the id that follows from the content, where the content could be decoded that far.
     ///
     /// # Errors
     ///
     /// The [`Fault`] of the endpoint.
-    pub fn found(read: Result<T, Refusal>) -> Result<Self, Fault> {
+    pub fn found<I>(read: Result<T, Refusal>, id: I, id_of: impl FnOnce(Option<&T>) -> Option<I>) -> Result<Self, Fault>
+    where
+        I: PartialEq + fmt::Display,
+    {
+        if let Some(actual) = id_of(read.as_ref().ok())
+            && actual != id
+        {
+            let refusal = Refusal::new(Code::TransactionMismatch, "").with_expected(id.to_string()).with_actual(actual.to_string());
+            return Err(refusal.with_reason("the endpoint shows another transaction under this id").into());
+        }
         match read {
             Ok(transaction) => Ok(Self(Ok(Equal(Some(transaction))))),
             Err(refusal) if refusal.code() == Code::TransactionMismatch => Ok(Self(Err(refusal))),

@@ -2,14 +2,15 @@
 
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::B256;
+use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
 use serde_json::json;
 
 use super::OnChain;
 use crate::received;
 
-/// The transaction with this id. Its content follows from the id, so an endpoint can withhold it, but not change it.
+/// The transaction with this id, which is the hash of its content and signature. An endpoint can withhold it, or claim that it has a type
+/// that is not read; it cannot change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has one value")]
 pub struct SentTransaction(pub B256);
@@ -33,12 +34,6 @@ impl Question for OnChain<SentTransaction> {
         if cursor.is_null() {
             return Ok(Judged::unknown());
         }
-        let read = received::read(&cursor);
-        if let Ok(envelope) = &read
-            && *envelope.tx_hash() != self.subject.0
-        {
-            return Err(cursor.at().refuse(Code::TransactionMismatch).with_expected(self.subject.0.to_string()).into());
-        }
-        Judged::found(read)
+        Judged::found(received::read(&cursor.object()?), self.subject.0, |read| Some(*read?.tx_hash()))
     }
 }

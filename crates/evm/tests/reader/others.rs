@@ -1,10 +1,11 @@
 //! Sending a transaction, and fees.
 
 use countersign_core::chains::ChainProfile;
-use countersign_core::reader::{Known, Observation, Reader, Request, Sent, Submission};
-use countersign_core::{Network, Policy};
+use countersign_core::reader::{Equal, Fault, Known, Observation, Reader, Request, Sent, Submission};
+use countersign_core::{Code, Network, Policy};
+use countersign_evm::alloy_primitives::B256;
 use countersign_evm::alloy_primitives::hex;
-use countersign_evm::reader::{Broadcast, fees};
+use countersign_evm::reader::{self, Broadcast, OnChain, SentTransaction, fees};
 use countersign_evm::{Evm, Fees, TxContext};
 use countersign_testkit::chain::evm::{answer_with, hash_of};
 use serde_json::{Value, json};
@@ -90,4 +91,58 @@ fn fees_that_displace_an_unknown_transaction_exceed_the_chains_own() {
     let above = fees::displacing(eip1559(u128::MAX, u128::MAX), limit);
     assert_eq!(above, eip1559(u128::MAX, u128::MAX));
     assert!(fees::check(above, limit).is_err());
+}
+
+/// The transaction and its hash are alloy's. Under another id it is a lie, whatever the endpoint states as its hash.
+#[test]
+fn a_transaction_is_believed_by_its_own_hash_only() {
+    let honest = crate::received::signed_by_alloy();
+    let id: B256 = honest["hash"].as_str().unwrap().parse().unwrap();
+    let asked = |id: B256, shown: &Value| {
+        let subject = OnChain { chain_id: 1, subject: SentTransaction(id) };
+        drive::<reader::Sent>(&subject, &Known::default(), |_, _, request| {
+            let Request::JsonRpc { method, .. } = request else { panic!("{request:?}") };
+            answer_with(&if *method == "eth_chainId" { json!("0x1") } else { shown.clone() })
+        })
+        .0
+        .map(|found| found.into_output().0.map(|Equal(found)| found.map(|found| *found.tx_hash())).map_err(|refusal| refusal.code()))
+    };
+    let with = |changes: &[(&str, Option<Value>)]| {
+        let mut shown = honest.clone();
+        for (member, value) in changes {
+            let members = shown.as_object_mut().unwrap();
+            match value {
+                Some(value) => members.insert((*member).to_owned(), value.clone()),
+                None => members.remove(*member),
+            };
+        }
+        shown
+    };
+    assert_eq!(asked(id, &honest), Ok(Ok(Some(id))));
+    assert_eq!(asked(id, &Value::Null), Ok(Ok(None)));
+    let other = B256::repeat_byte(7);
+    let stated = Some(json!(other));
+    for (id, shown) in [
+        (id, with(&[("value", Some(json!("0x7")))])),
+        (id, with(&[("value", Some(json!("0x7"))), ("hash", None)])),
+        (other, with(&[("hash", stated.clone())])),
+        (other, with(&[("hash", None)])),
+        // What no node returns of a transaction that was sent is no verdict either.
+        (
+            id,
+            with(&[
+                ("r", None),
+                ("s", None),
+                ("v", None),
+                ("yParity", None),
+                ("from", Some(json!("0x0101010101010101010101010101010101010101"))),
+            ]),
+        ),
+        (id, with(&[("gasLimit", Some(json!("0x1"))), ("gas", None)])),
+    ] {
+        assert!(matches!(asked(id, &shown), Err(Fault::Malformed(_))), "{shown}");
+    }
+    // Its own hash counts, whatever is stated.
+    assert_eq!(asked(id, &with(&[("hash", stated)])), Ok(Ok(Some(id))));
+    assert_eq!(asked(id, &with(&[("type", Some(json!("0x4")))])), Ok(Err(Code::TransactionMismatch)));
 }

@@ -10,8 +10,10 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use super::{identity, transactions};
 use crate::received;
+use crate::sign::is_signed_by;
 
-/// The transaction with this id. The id is a signature of it, which is proven, so an endpoint can withhold it, but not change it.
+/// The transaction with this id. The id is a signature of the content, which is proven, so an endpoint can withhold the transaction, but not
+/// change what is signed. The id does not cover further signatures: that endpoints must agree protects them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct SentQuery {
@@ -43,12 +45,13 @@ impl Question for SentQuery {
         let payload = cursor.object()?.need("transaction")?;
         let part = payload.array()?.next().ok_or_else(|| payload.refuse(Code::MissingField))?;
         let bytes = STANDARD.decode(part.text()?).map_err(|_| part.at().refuse(Code::TransactionEncoding))?;
-        let read = received::from_bytes(&bytes);
-        if let Ok(transaction) = &read
-            && transaction.signatures.first() != Some(&self.id)
-        {
-            return Err(payload.at().refuse(Code::TransactionMismatch).with_expected(self.id.to_string()).into());
+        // Every transaction of the chain can be decoded, so other bytes are the fault of the endpoint.
+        let transaction = received::from_bytes(&bytes)?;
+        let payer = transaction.message.static_account_keys().first();
+        if !payer.is_some_and(|payer| is_signed_by(&self.id, payer, &transaction.message.serialize())) {
+            let refusal = payload.at().refuse(Code::TransactionMismatch).with_expected(self.id.to_string());
+            return Err(refusal.with_reason("the id is not the signature of this transaction's fee payer").into());
         }
-        Judged::found(read)
+        Judged::found(Ok(transaction), self.id, |read| read?.signatures.first().copied())
     }
 }

@@ -1,13 +1,16 @@
 //! What is read besides HTLCs.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Failure, FailureKind, RpcError, Sent, Submission};
+use countersign_core::reader::{Equal, Failure, FailureKind, RpcError, Sent, Submission};
 use countersign_core::{Code, Leg, OrderRecord};
 use countersign_solana::address::SYSTEM_PROGRAM;
 use countersign_solana::read::RECENT_BLOCKHASHES;
 use countersign_solana::reader::{
     Balance, BalanceQuery, Broadcast, Context, ContextQuery, HeadQuery, MAX_AGE, NewestBlock, Offer, PreflightCheck, PreflightQuery,
-    Program as Described, ProgramQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus, wallet_context,
+    Program as Described, ProgramQuery, Sent as SentReader, SentQuery, Settlement, SettlementQuery, Status, StatusQuery, TransactionStatus,
+    wallet_context,
 };
 use countersign_solana::solana_hash::Hash;
 use countersign_solana::{DurableNonce, Key, Solana, TxContext, read, recover};
@@ -310,5 +313,30 @@ fn an_answer_that_is_something_else_is_a_fault_of_every_reader() {
         let record = OrderRecord::from_json(case(form).json()["order"].to_string().as_bytes()).unwrap();
         let refund = recover::refund(&record, Leg::Source, case(form).registry).unwrap();
         assert_lies_are_faults::<Settlement>(&SettlementQuery::new(network, &refund), &chain, &[]);
+    }
+}
+
+/// The id is the first signature, so that it must be one of the content.
+#[test]
+fn a_transaction_is_believed_if_its_id_signs_it() {
+    let case = countersign_testkit::fixture::<Solana>("solana-native-legacy");
+    let mut unsigned = verified::<Solana>(&case).prepare(countersign_testkit::wallet::<Solana>(&case)).unwrap();
+    unsigned.sign(&countersign_testkit::key::<Solana>(&case)).unwrap();
+    let transaction = unsigned.finish().unwrap().transactions().swap_remove(0);
+    let (id, bytes) = (transaction.native.signatures[0], transaction.bytes);
+    let asked = |id: Signature, bytes: &[u8]| {
+        let value = json!({"slot": 1, "transaction": [STANDARD.encode(bytes), "base64"], "meta": {"err": null}, "version": "legacy"});
+        let query = SentQuery { network: devnet(), id };
+        let found = drive_on::<SentReader>(&query, &lying(empty(), "getTransaction", value)).outcome?.into_output().0;
+        Ok::<_, Fault>(found.map(|Equal(found)| found.map(|found| found.signatures[0])).map_err(|refusal| refusal.code()))
+    };
+    assert_eq!(asked(id, &bytes), Ok(Ok(Some(id))));
+    let mut changed = bytes.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    let foreign = Signature::from([7; 64]);
+    let mut under_another = bytes.clone();
+    under_another[1..65].copy_from_slice(foreign.as_ref());
+    for (id, shown) in [(id, &changed[..]), (foreign, &bytes), (foreign, &under_another), (id, &bytes[..70]), (id, b"")] {
+        assert!(matches!(asked(id, shown), Err(Fault::Malformed(_))), "{id}");
     }
 }

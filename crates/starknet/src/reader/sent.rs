@@ -1,7 +1,7 @@
 //! A transaction that was sent, with its signature.
 
+use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
 
@@ -9,7 +9,8 @@ use super::broadcast::UNKNOWN;
 use super::{check_version, hex, spec_version};
 use crate::InvokeTransaction;
 
-/// The transaction with this hash on a chain. Everything but its signature follows from the hash.
+/// The transaction with this hash on a chain. An endpoint can withhold it, or claim that it has a type or version that is not read. It cannot
+/// change what is signed. The hash does not cover the signature: that endpoints must agree protects it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers construct it")]
 pub struct SentQuery {
@@ -40,12 +41,7 @@ impl Question for SentQuery {
             Err(error) if error.code == UNKNOWN => return Ok(Judged::unknown()),
             Err(error) => return Err(Fault::Rpc(error.clone())),
         };
-        let read = InvokeTransaction::read(&cursor);
-        if let Ok(transaction) = &read
-            && transaction.hashes(self.chain_id).tx_hash != self.id
-        {
-            return Err(cursor.at().refuse(Code::TransactionMismatch).with_expected(hex(self.id)).into());
-        }
-        Judged::found(read)
+        let id_of = |read: Option<&InvokeTransaction>| Some(hex(read?.hashes(self.chain_id).tx_hash));
+        Judged::found(InvokeTransaction::read(&cursor), hex(self.id), id_of)
     }
 }

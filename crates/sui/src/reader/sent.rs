@@ -1,16 +1,18 @@
 //! A transaction that was sent, with its signatures.
 
+use countersign_core::Refusal;
 use countersign_core::reader::{Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
 use sui_sdk_types::{Digest, SignedTransaction};
 
 use super::fields::{bcs, encoded, transaction};
 use super::proto::Message;
 use super::{On, identity, objects};
 use crate::received::{self, MAX_SIGNATURES};
+use crate::transaction::digest_of;
 
-/// Asks for the transaction with this digest; `None` if the endpoint does not know it. Its content follows from the digest, and the
-/// signatures are proven, so an endpoint can withhold it, but not change it.
+/// Asks for the transaction with this digest, which is the hash of what is signed; `None` if the endpoint does not know it. An endpoint can
+/// withhold the transaction, but not change what is signed. The digest does not cover the signatures: that endpoints must agree protects
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has one value")]
 pub struct SentTransaction(pub Digest);
@@ -31,14 +33,8 @@ impl Question for On<SentTransaction> {
         let bytes = encoding(executed.need(transaction::TRANSACTION)?)?;
         let signatures = executed.all(transaction::SIGNATURES, MAX_SIGNATURES)?;
         let signatures = signatures.into_iter().map(encoding).collect::<Result<Vec<_>, _>>()?;
-        let read = received::from_parts(bytes, &signatures);
-        if let Ok(signed) = &read
-            && signed.transaction.digest() != self.subject.0
-        {
-            let refusal = Refusal::new(Code::TransactionMismatch, transaction::TRANSACTION.1);
-            return Err(refusal.with_expected(self.subject.0.to_base58()).into());
-        }
-        Judged::found(read)
+        let read = received::from_parts(bytes, &signatures)?;
+        Judged::found(read, self.subject.0, |_| Some(digest_of(bytes)))
     }
 }
 

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::Code;
 use countersign_core::chains::Network;
-use countersign_core::reader::{Agree, Answer, Ask, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
+use countersign_core::reader::{Agree, Answer, Ask, Equal, FailureKind, Fault, Known, Machine, Reader, Request, Sent, Submission};
 use countersign_sui::balance::{ValidDuring, reservation};
-use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package, decode};
+use countersign_sui::reader::{Balance, Broadcast, HeldCoins, NewestCheckpoint, On, OwnedCoins, Package, SentTransaction, decode};
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference, TransactionExpiration};
 use countersign_sui::{Coin, Sui, TxContext};
-use countersign_testkit::chain::sui::proto::members;
+use countersign_testkit::chain::sui::proto::{Message, answer, members};
 use countersign_testkit::chain::sui::{EPOCH, Executed, HEAD, Ledger, MAINNET, Object, SUI, TESTNET, digest_of};
 use countersign_testkit::{fixture, key, verified};
 use serde_json::json;
@@ -229,4 +229,41 @@ fn a_question_takes_one_round() {
     assert_eq!(drive::<Ask<_>>(&On::new(network(), account), &Known::default(), answer).0.unwrap().key(), 0);
     let (package, asked) = drive::<Package>(&On::new(network(), Address::ZERO), &Known::default(), answer);
     assert_eq!((package.unwrap().key(), asked.len()), (None, 1));
+}
+
+/// The digest is that of the bytes, whether they can be read or not, and does not cover the signatures.
+#[test]
+fn a_transaction_is_believed_by_its_own_digest_only() {
+    let submission = submission();
+    let sent: serde_json::Value = serde_json::from_str(&submission.payload).unwrap();
+    let base64 = |text: &serde_json::Value| STANDARD.decode(text.as_str().unwrap()).unwrap();
+    let (bytes, signature) = (base64(&sent["tx_bytes"]), base64(&sent["signatures"][0]));
+    let id = Digest::from_base58(&submission.id).unwrap();
+    let asked = |id: Digest, bytes: &[u8], signatures: &[&[u8]]| {
+        let bcs = |bytes: &[u8]| Message::default().message(1, &Message::default().bytes(2, bytes));
+        let signatures: Vec<_> = signatures.iter().map(|signature| bcs(signature)).collect();
+        let executed = Message::default().text(1, &id.to_base58()).message(2, &bcs(bytes)).all(3, &signatures);
+        let found = drive::<Ask<_>>(&On::new(network(), SentTransaction(id)), &Known::default(), |_, request| {
+            if method(request) == "GetTransaction" {
+                Answer::http(200, answer(&Message::default().message(1, &executed)))
+            } else {
+                Ledger::funded().answer(request)
+            }
+        });
+        let found = found.0?.into_output().0;
+        Ok::<_, Fault>(found.map(|Equal(found)| found.map(|found| found.transaction.digest())).map_err(|refusal| refusal.code()))
+    };
+    assert_eq!(asked(id, &bytes, &[&signature]), Ok(Ok(Some(id))));
+    // Blake2b-256 of the salt alone, which is no transaction of an order.
+    let empty = countersign_sui::sui_sdk_types::hash::Hasher::digest("TransactionData::");
+    assert_eq!(asked(empty, b"", &[&signature]), Ok(Err(Code::TransactionMismatch)));
+    let other = Digest::new([7; 32]);
+    for (id, bytes, signatures) in [
+        (id, &b""[..], &[&signature[..]][..]),
+        (other, &bytes, &[&signature]),
+        (other, b"", &[&signature]),
+        (id, &bytes, &[&signature, &signature, &signature]),
+    ] {
+        assert!(matches!(asked(id, bytes, signatures), Err(Fault::Malformed(_))), "{id}");
+    }
 }

@@ -1,15 +1,15 @@
 //! A transaction that was sent, with its signature.
 
 use alloy_primitives::{B256, hex};
+use countersign_core::Refusal;
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
-use countersign_core::{Code, Refusal};
 use serde_json::json;
 
 use super::{OnChain, View, post, value};
 use crate::SignedTronTransaction;
 
-/// The transaction with this id. Its content follows from the id, and its signature is proven, so an endpoint can withhold it, but not
-/// change it.
+/// The transaction with this id, which is the hash of what is signed. An endpoint can withhold the transaction, but not change what is
+/// signed. The id does not cover the signatures: that endpoints must agree protects them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has one value")]
 pub struct SentTransaction(pub B256);
@@ -34,12 +34,7 @@ impl Question for OnChain<SentTransaction> {
         if cursor.object()?.keys().next().is_none() {
             return Ok(Judged::unknown());
         }
-        let read = SignedTronTransaction::read(&cursor);
-        if let Ok(signed) = &read
-            && signed.tx_id() != self.subject.0
-        {
-            return Err(cursor.at().refuse(Code::TransactionMismatch).with_expected(hex::encode(self.subject.0)).into());
-        }
-        Judged::found(read)
+        let (id, read) = SignedTronTransaction::read_sent(&cursor)?;
+        Judged::found(read, hex::encode(self.subject.0), |_| Some(hex::encode(id)))
     }
 }

@@ -1,7 +1,7 @@
 //! Signed transactions, of this crate or of an external wallet that chose its own reference block and fee limit.
 
 use alloy_primitives::{B256, Signature, U256, hex};
-use countersign_core::json::{self, Cursor, MAX_BYTES};
+use countersign_core::json::{self, Cursor, MAX_BYTES, Members};
 use countersign_core::{Code, Refusal, Role, TypedValue, Warnings, number};
 use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::signature::{self, ExternalSignature};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::json as node_json;
 use super::permission::{self, MAX_KEYS};
 use super::protocol::Transaction;
-use super::{Permission, TronTransaction, TxContext, Unsigned};
+use super::{Permission, TronTransaction, TxContext, Unsigned, id_of};
 use crate::address::Address;
 use crate::deposit::{Call, Deposit, check_fee_limit};
 
@@ -60,12 +60,19 @@ impl SignedTronTransaction {
     /// As [`SignedTronTransaction::from_bytes`]; the codes of malformed JSON; [`Code::MissingField`]; [`Code::WrongType`]; or a
     /// `hex_` code.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        Self::read(&Cursor::root(&json::parse(text)?, ""))
+        Self::from_parts(parts_of_json(&Cursor::root(&json::parse(text)?, ""))?)
     }
 
-    /// Reads a transaction, as [`from_json`](Self::from_json) does.
-    pub(crate) fn read(root: &Cursor<'_, '_>) -> Result<Self, Refusal> {
-        Self::from_parts(parts_of_json(root)?)
+    /// Reads what a node shows of a transaction that was sent: the id that follows from the bytes, and the transaction, or why it cannot be
+    /// one of an order. A stated `txID` is ignored. Signatures that no node would have accepted are an error of the endpoint.
+    pub(crate) fn read_sent(root: &Cursor<'_, '_>) -> Result<(B256, Result<Self, Refusal>), Refusal> {
+        let members = root.object()?;
+        let raw_data = raw_data(&members)?;
+        let read = match TronTransaction::decode(&raw_data) {
+            Ok(transaction) => Ok(Self::from_parts((transaction, signatures(&members)?))?),
+            Err(refusal) => Err(refusal),
+        };
+        Ok((id_of(&raw_data), read))
     }
 
     fn from_parts((transaction, given): Parts) -> Result<Self, Refusal> {
@@ -198,20 +205,29 @@ fn parts_of_bytes(bytes: &[u8]) -> Result<Parts, Refusal> {
 
 fn parts_of_json(root: &Cursor<'_, '_>) -> Result<Parts, Refusal> {
     let members = root.object()?;
-    let raw_data = members.need("raw_data_hex")?;
-    let bytes = number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))?;
-    let transaction = TronTransaction::decode(&bytes)?;
+    let transaction = TronTransaction::decode(&raw_data(&members)?)?;
     if let Some(id) = members.get("txID")
         && !id.text()?.eq_ignore_ascii_case(&hex::encode(transaction.tx_id))
     {
         return Err(id.refuse(Code::TransactionMismatch).with_expected(TypedValue::Hash(transaction.tx_id.0)));
     }
+    Ok((transaction, signatures(&members)?))
+}
+
+/// Reads the bytes that are signed.
+fn raw_data(members: &Members<'_, '_>) -> Result<Vec<u8>, Refusal> {
+    let raw_data = members.need("raw_data_hex")?;
+    number::hex_bytes(&format!("0x{}", raw_data.text()?), MAX_BYTES).map_err(|error| raw_data.refuse(error))
+}
+
+/// Reads the signatures, which are not proven yet.
+fn signatures(members: &Members<'_, '_>) -> Result<Vec<ExternalSignature>, Refusal> {
     let signatures = members.need("signature")?;
     let items = signatures.array()?;
     check_count(items.len())?;
     let read =
         |item: Cursor<'_, '_>| ExternalSignature::from_hex(item.text()?).map_err(|refusal| refusal.with_prefix(&item.at().to_string()));
-    Ok((transaction, items.map(read).collect::<Result<_, _>>()?))
+    items.map(read).collect()
 }
 
 fn check_count(signatures: usize) -> Result<(), Refusal> {
@@ -269,7 +285,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warning
             .with_actual(hex::encode(&trigger.owner_address)));
     }
     let Deposit { initiate, approval, terms, .. } = deposit;
-    // A negative amount of sun is none that an order sends.
+    // No order sends a negative amount of sun.
     let sun = |sun: i64| U256::try_from(sun).unwrap_or(U256::MAX);
     let to = address(&trigger.contract_address);
     let calls = OrderCalls {

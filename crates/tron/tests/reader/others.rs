@@ -1,7 +1,7 @@
 //! What is read besides HTLCs.
 
-use countersign_core::reader::{Answer, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
-use countersign_core::{BlockHeight, Network, UnixTime};
+use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
+use countersign_core::{BlockHeight, Code, Network, UnixTime};
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare, id_of};
 use countersign_tron::Address;
 use countersign_tron::alloy_primitives::B256;
@@ -160,4 +160,49 @@ fn the_greatest_height_is_the_first_candidate_for_a_reference() {
     assert_eq!(tip(View::Newest, &known), Ok((LATEST, UnixTime::from_secs(NOW - 3), LATEST + 1)));
     assert_eq!(tip(View::Irreversible, &known), Ok((SOLID, UnixTime::from_secs(NOW - 60), LATEST + 1)));
     assert!(matches!(tip(View::Newest, &Known::default().with_height((LATEST + 21).into())), Err(Fault::WentBack { .. })));
+}
+
+/// A transaction that TronWeb signed, of `fixtures/chain/tron.json`. Its id is the SHA-256 of its bytes, and does not cover the signatures.
+#[test]
+fn a_transaction_is_believed_by_its_own_id_only() {
+    let file: Value =
+        serde_json::from_slice(&std::fs::read(countersign_testkit::project().join("fixtures/chain/tron.json")).unwrap()).unwrap();
+    let transactions = &file["orders"][0]["transactions"];
+    let honest = &transactions["initiate"];
+    let id: B256 = honest["txID"].as_str().unwrap().parse().unwrap();
+    let asked = |id: B256, shown: &Value| {
+        let subject = reader::OnChain { chain_id: super::wallet::CHAIN_ID, subject: reader::SentTransaction(id) };
+        let reader = Reader::<reader::Sent>::new(&subject, &Known::default()).unwrap();
+        let answer = |_: usize, _: usize, request: &Request| {
+            let Request::Post { path, .. } = request else { panic!("{request:?}") };
+            match &**path {
+                "/wallet/gettransactionbyid" => Answer::http(200, shown.to_string().into_bytes()),
+                _ => tron().answer(request),
+            }
+        };
+        let found = drive(reader, answer)?.into_output().0;
+        Ok::<_, Fault>(found.map(|Equal(found)| found.map(|found| found.tx_id())).map_err(|refusal| refusal.code()))
+    };
+    let with = |member: &str, value: Value| {
+        let mut shown = honest.clone();
+        shown[member] = value;
+        shown
+    };
+    assert_eq!(asked(id, honest), Ok(Ok(Some(id))));
+    assert_eq!(asked(id, &json!({})), Ok(Ok(None)));
+    let other = B256::repeat_byte(7);
+    // SHA-256 of no bytes, which are no contract call.
+    let empty: B256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".parse().unwrap();
+    let (same, none) = (honest["signature"][0].clone(), json!([]));
+    for (id, shown) in [
+        (other, with("txID", json!(bare(other.0)))),
+        (other, honest.clone()),
+        (id, with("raw_data_hex", json!(""))),
+        (id, with("signature", none)),
+        (id, with("signature", json!([same, same]))),
+    ] {
+        assert!(matches!(asked(id, &shown), Err(Fault::Malformed(_))), "{shown}");
+    }
+    assert_eq!(asked(id, &with("txID", json!(bare(other.0)))), Ok(Ok(Some(id))));
+    assert_eq!(asked(empty, &with("raw_data_hex", json!(""))), Ok(Err(Code::TransactionMismatch)));
 }
