@@ -172,7 +172,7 @@ impl fmt::Display for AddressError {
             Self::ExtensionBlock => "addresses of the extension block (MWEB) are not supported: use an ltc1, L or M address",
             Self::Uri => "this is a payment URI: use only the address in it, without the scheme and what follows `?`",
             Self::AccountId => "this is an account id with its chain (CAIP-10): use only the address behind the last `:`",
-            Self::ChainPrefix => "the name of a chain stands before the address (EIP-3770): use only the address, which begins with 0x",
+            Self::ChainPrefix => "the text begins with the name of a chain (EIP-3770): use only the address, which begins with 0x",
             Self::TronHex => "this is a Tron address in hex: write it in base58check, which begins with T",
             Self::RootstockChecksum => {
                 "the letters are the checksum of Rootstock (EIP-1191), not of this chain: if the account is yours on this chain, write it in lower case"
@@ -185,9 +185,9 @@ impl std::error::Error for AddressError {}
 
 /// Parses an address of `network`, in the form that its users write.
 ///
-/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum, on Rootstock also that of EIP-1191. Tron: base58check. Starknet: `0x` and
-/// a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and Litecoin: the
-/// network's bech32, bech32m or base58check addresses.
+/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum, on Rootstock also that of EIP-1191. Tron:
+/// base58check. Starknet: `0x` and a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and
+/// Litecoin: the network's bech32, bech32m or base58check addresses.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ The wallet context has the members that fund an order of the family, and `sender
   Sui        {\"gas_price\": \"1000\", \"gas_budget\": \"5000000\", \"gas_payment\": [...], \"sender\": \"0x...\"}
   Bitcoin    {\"funding\": [\"<txid>:0:50000\"], \"to\": \"bc1q...\", \"fee_rate\": \"2.5\"}
 
-Solana's message is a legacy one, or of version 1 with these limits beside the others:
+Solana's message is a legacy one, or of version 1 with these additional limits:
   {\"config\": {\"compute_unit_limit\": 100000, \"loaded_accounts_data_size_limit\": 65536}}
 
 Bitcoin and Litecoin also accept flags in place of a wallet context:

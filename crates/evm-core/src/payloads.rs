@@ -234,7 +234,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
 
     fn describe(&self, summary: &mut Summary) {
         T::describe_fees(self, summary);
-        // On Tron no account has code beside its key.
+        // On Tron an account with a key never has code.
         if T::SCHEME == Scheme::Secp256k1Keccak && self.message.is_some() {
             let owner = T::format_address(self.sender);
             let text = format!("the typed data counts only while {owner} has no code, or if its code accepts the signature (ERC-1271)");
@@ -306,7 +306,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
             && !(of_message && self.message.is_some())
         {
             return Err(Refusal::new(Code::KeyMismatch, "")
-                .with_reason("the key is none of those that the wallet names for the account's permission")
+                .with_reason("the wallet does not name this key for the account's permission")
                 .with_expected(format!("the key of {}", signers.describe(&[], T::format_address)))
                 .with_actual(format!("the key of {}", T::format_address(account))));
         }

@@ -5,8 +5,8 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use crate::read;
 
-/// Decodes a transaction, with a legacy message or one of version 0 or 1, from its bytes, as wallets return it and as `getTransaction` does in base64. The bytes are
-/// the same for every version of the Solana SDK.
+/// Decodes a transaction, with a legacy message or one of version 0 or 1, from its bytes, as wallets return it and as `getTransaction` does
+/// in base64. The bytes are the same for every version of the Solana SDK.
 ///
 /// ```
 /// # use countersign_core::Refusal;

@@ -159,8 +159,12 @@ fn read_u64(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
 }
 
 fn read_bound(members: &Members<'_, '_>, key: &str) -> Result<ResourceBound, Refusal> {
-    let left_out = |refusal: Refusal| refusal.with_reason("the node leaves a bound out: ask another node for the transaction");
-    let cursor = members.need(key).map_err(left_out)?;
+    let is_missing = |refusal: Refusal| {
+        refusal.with_reason(
+            "this resource bound is missing: read the transaction from another node, or have the wallet state all three bounds",
+        )
+    };
+    let cursor = members.need(key).map_err(is_missing)?;
     let members = cursor.object()?;
     let (amount, price) = (members.need("max_amount")?, members.need("max_price_per_unit")?);
     Ok(ResourceBound::new(read_u64(amount)?, felt::read_u128(price)?))

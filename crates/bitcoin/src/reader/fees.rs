@@ -38,8 +38,9 @@ impl Agree for FeeQuote {
 impl FeeQuote {
     /// Returns the rate to pay: the estimate, and at least what the node takes.
     ///
-    /// The estimate of a node is never below what it takes itself, and neither is that of an Esplora server, which asks a node. No rate is below
-    /// 0.1 sat/vB, which nodes relay by default since 2025. Without an estimate it is at least 1 sat/vB, which older nodes relay too.
+    /// The estimate of Bitcoin Core 23 and later is never below what the node takes itself, and neither is that of an Esplora server which asks
+    /// one. No rate is below 0.1 sat/vB, which nodes relay by default since 2025. Without an estimate it is at least 1 sat/vB, which older
+    /// nodes relay too.
     #[must_use]
     pub fn rate(self) -> FeeRate {
         let least = if self.estimate.is_some() { FeeRate::from(LOWEST) } else { FeeRate::from_whole(1) };

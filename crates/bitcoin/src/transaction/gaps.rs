@@ -12,7 +12,7 @@ impl Payment {
     /// | missing | consequence |
     /// |---|---|
     /// | the key origin of an input | hardware signers do not find their key |
-    /// | the previous transaction of a segwit version 0 input | signers that prove the amount refuse, because the signature of another input could hide a higher fee |
+    /// | the previous transaction of a segwit version 0 input | signers that prove the amount refuse: another input could hide a higher fee |
     /// | the key origin of the change | hardware signers show it as a payment to somebody else |
     #[must_use]
     pub fn gaps(&self) -> Vec<String> {

@@ -28,7 +28,7 @@ const PUBLIC_KEY_INFO: [u8; 23] = *b"\x30\x56\x30\x10\x06\x07\x2a\x86\x48\xce\x3
 pub enum ExternalSignature {
     /// r, s and the recovery bit. s may be high, and the bit unknown or wrong.
     Ecdsa(Signature),
-    /// r and s, and what a signer says beside them.
+    /// r and s, and what else a signer states.
     Stated(Stated),
     /// A contract wallet's signature (ERC-1271): only the chain can check it.
     Contract(Bytes),

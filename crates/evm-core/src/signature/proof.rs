@@ -27,11 +27,11 @@ pub(crate) struct Asked<'a> {
 /// Returns the canonical form of a signature, with low s and the parity that recovers the signer.
 ///
 /// The signer and the digest decide which form is right, and only one is: r and s of another signer or digest recover the signer in none.
-/// So nothing that the signer wrote beside r and s has to be believed.
+/// So nothing that the signer wrote in addition to r and s has to be believed.
 ///
 /// # Errors
 ///
-/// [`Code::SignatureMalformed`] for a v that is none of the chain; [`Code::SignatureMismatch`], which names who signed, and over what;
+/// [`Code::SignatureMalformed`] for a v that signers on the chain never write; [`Code::SignatureMismatch`], which names who signed, and over what;
 /// [`Code::KeyMismatch`] if the public key that came with the signature is not the signer's.
 pub(crate) fn prove(
     given: &ExternalSignature,

@@ -334,7 +334,7 @@ fn read_outcome(call: &Cursor<'_, '_>) -> Result<Outcome, Refusal> {
 
 /// Turns the protocol's logs of native transfers (EIP-7708) into those of a simulation, each transfer once.
 ///
-/// A chain with these logs has them beside the ones that `traceTransfers` adds, or in their place: nodes differ. A transfer that both show is
+/// A chain with these logs has them in addition to those that `traceTransfers` adds, or in their place: nodes differ. A transfer that both show is
 /// one transfer, and one that either shows more often was made more often.
 fn native_once(transfers: Vec<(Address, Transfer)>) -> Vec<(Address, Transfer)> {
     let (by_protocol, mut transfers): (Vec<_>, Vec<_>) = transfers.into_iter().partition(|(emitter, _)| *emitter == SYSTEM);

@@ -1,5 +1,5 @@
-//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor`, `expiration_epoch` and `valid_during`. Price and budget are decimal
-//! strings in MIST (`docs/spec/batch.md#sui-wallet`).
+//! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor`, `expiration_epoch` and `valid_during`. Price
+//! and budget are decimal strings in MIST (`docs/spec/batch.md#sui-wallet`).
 
 use countersign::sui::balance::ValidDuring;
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference, SignedTransaction};

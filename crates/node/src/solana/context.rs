@@ -9,8 +9,8 @@ use crate::error::NodeError;
 use crate::nodes::Speed;
 
 impl<T: Transport> SolanaChain<'_, T> {
-    /// Reads the context for signing the next transaction: a recent blockhash of a finalized block, the block height up to which it is valid, and a priority
-    /// fee.
+    /// Reads the context for signing the next transaction: a recent blockhash of a finalized block, the block height up to which it is
+    /// valid, and a priority fee.
     ///
     /// `written` are the accounts that the transaction writes to. For each recent slot, nodes report the lowest price of a compute unit
     /// that was paid to write to them. Each endpoint states the 25th (slow), 50th (normal) or 90th (fast) percentile of these prices, and

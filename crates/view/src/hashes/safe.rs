@@ -112,7 +112,8 @@ pub struct Safe {
 impl Safe {
     /// Adds to each card of an EVM order what Safe shows of it. Other families have no Safe, so their cards stay as they are.
     ///
-    /// Each call is a transaction of its own, without a refund of gas, as Safe's app proposes it from 1.3 on. What Safe joins to one `multiSend` has another hash, and Safe shows its parts only.
+    /// Each call is a transaction of its own, without a refund of gas, as Safe's app proposes it from 1.3 on. What Safe
+    /// joins into one `multiSend` has another hash, and Safe shows only its parts.
     ///
     /// The card of a message stays as it is for a Safe before 1.3, because such a Safe cannot answer the HTLC: it lacks the function of
     /// ERC-1271 that takes a hash of 32 bytes.

@@ -2,7 +2,8 @@
 //!
 //! The SDK decodes transactions, verifies signatures and computes digests. There is no Move engine: what wallets of the service send
 //! is applied to a ledger of coins and orders, whose objects and events have the contract's layout. These are coins of SUI that are
-//! split, merged and transferred, address balances of SUI that pay and are paid, and calls of the swap contract. Everything else is refused: "the model does not execute ..".
+//! split, merged and transferred, address balances of SUI that pay and are paid, and calls of the swap contract. Everything else is
+//! refused: "the model does not execute ..".
 //!
 //! A transaction is executed when it comes in, and its sender gets the effects at once. Everybody sees it from the next checkpoint on.
 //! Old versions of objects are not kept, nor old checkpoints.
