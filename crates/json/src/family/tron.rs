@@ -69,8 +69,10 @@ pub fn permission_of(wallet: Cursor<'_, '_>) -> Result<Option<Permission>, Refus
 
 /// Reads the permission under which the calls are signed. Its keys may be left out where they are the sender's own.
 fn read_permission(members: &Members<'_, '_>) -> Result<Option<Permission>, Refusal> {
-    // The range is checked where the calls are prepared, for all languages.
-    let id = |cursor: &Cursor<'_, '_>| u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
+    let id = |cursor: &Cursor<'_, '_>| {
+        let id = u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))?;
+        Permission::check_id(id, &cursor.at().to_string()).map(|()| id)
+    };
     let chosen = members.get("permission_id").map(|cursor| id(&cursor)).transpose()?;
     let Some(permission) = members.get("permission") else { return Ok(chosen.map(Permission::new)) };
     let members = permission.object()?;
@@ -117,5 +119,32 @@ impl Serialize for Call<'_, TronTransaction> {
             several => map.serialize_entry("signatures", several)?,
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::json::parse;
+
+    use super::*;
+
+    #[test]
+    fn an_id_that_signs_no_calls_is_refused_where_it_is_written() {
+        let keys = r#""threshold":1,"keys":[{"address":"TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t","weight":1}]"#;
+        for (wallet, at) in [
+            (r#"{"permission_id":1}"#.to_owned(), "/wallet/permission_id"),
+            (format!(r#"{{"permission_id":1,"permission":{{{keys}}}}}"#), "/wallet/permission_id"),
+            (format!(r#"{{"permission":{{"id":1,{keys}}}}}"#), "/wallet/permission/id"),
+            (format!(r#"{{"permission":{{"id":10,{keys}}}}}"#), "/wallet/permission/id"),
+        ] {
+            let value = parse(wallet.as_bytes()).unwrap();
+            let refusal = permission_of(Cursor::root(&value, "/wallet")).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::WrongType, at), "{wallet}");
+        }
+        // What has no bit 31, calls of contracts, is refused for a redemption as for a payment.
+        let wallet = format!(r#"{{"permission":{{"id":2,{keys},"operations":"{}"}}}}"#, "00".repeat(32));
+        let value = parse(wallet.as_bytes()).unwrap();
+        let refusal = permission_of(Cursor::root(&value, "/wallet")).unwrap_err();
+        assert_eq!(refusal.location(), "/wallet/permission/operations");
     }
 }
