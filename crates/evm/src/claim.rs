@@ -8,7 +8,6 @@
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
-use countersign_core::chains::address::{AddressError, parse_evm};
 use countersign_core::chains::{Network, digits};
 use countersign_core::wire::Earnings;
 use countersign_core::{Code, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
@@ -77,14 +76,14 @@ impl Claim {
             return Err(Refusal::new(Code::UnsupportedFamily, "/asset").with_expected("an EVM asset").with_actual(&earnings.asset));
         };
         let text = earnings.token_address.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/token_address"))?;
-        let token = address(text, "/token_address")?;
+        let token = address(chain_id, text, "/token_address")?;
         let pinned = asset.token.as_ref().and_then(|token| crate::address::from_account(token.account.as_ref()?));
         if pinned != Some(token) {
             let expected = pinned.map_or_else(|| "a native asset has no token".to_owned(), |token| token.to_string());
             return Err(Refusal::new(Code::UnknownToken, "/token_address").with_expected(expected).with_actual(text));
         }
-        let to = address(&earnings.affiliate, "/affiliate")?;
-        let distributor = address(contract, "/claim_contract")?;
+        let to = address(chain_id, &earnings.affiliate, "/affiliate")?;
+        let distributor = address(chain_id, contract, "/claim_contract")?;
         if distributor.is_zero() || distributor == token || distributor == to {
             return Err(Refusal::new(Code::UnknownContract, "/claim_contract")
                 .with_expected("a distributor contract")
@@ -137,10 +136,6 @@ pub fn encode(to: Address, token: Address, total_rewards: U256, signature: &[u8]
     Distributor::claimCall { rewards, signature: Bytes::copy_from_slice(signature) }.abi_encode()
 }
 
-fn address(text: &str, at: &'static str) -> Result<Address, Refusal> {
-    match parse_evm(text) {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(AddressError::Checksum) => Err(Refusal::new(Code::AddressChecksum, at).with_actual(text)),
-        Err(_) => Err(Refusal::new(Code::AddressMalformed, at).with_actual(text)),
-    }
+fn address(chain_id: u64, text: &str, at: &'static str) -> Result<Address, Refusal> {
+    crate::address::parse(chain_id, text).map_err(|error| Refusal::new(error, at).with_actual(text))
 }

@@ -160,7 +160,7 @@ fn check_transaction(
         return Err(chain.refuse(Code::ChainMismatch).with_expected(pins.chain_id));
     }
     let contract = members.need("to")?;
-    if address::read_on(&order.source.chain.network, contract)? != to.0 {
+    if address::read(pins.chain_id, contract)? != to.0 {
         return Err(contract.refuse(to.1).with_expected(to.0.to_string()));
     }
     let coins = members.need("value")?;

@@ -121,3 +121,30 @@ fn a_claim_is_signed_on_the_chain_where_it_was_earned() {
     let refusal = claim.prepare(calls.with_chain_id(8453).sent_by(key.address())).unwrap_err();
     assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
 }
+
+/// Rootstock's wallets write the checksum of EIP-1191. The account is an example of that EIP, as viem 2.57.1 writes it on Rootstock.
+#[test]
+fn a_claim_on_rootstock_may_have_its_checksum() {
+    let of_rootstock = "0x5aaEB6053f3e94c9b9a09f33669435E7ef1bEAeD";
+    let mut registry = countersign_testkit::registry_json();
+    for (list, id) in [("chains", ("chain", "ethereum")), ("assets", ("id", "ethereum:usdc"))] {
+        let all = registry[list].as_array_mut().unwrap();
+        let one = all.iter().find(|one| one[id.0] == id.1).unwrap();
+        let text =
+            one.to_string().replace("ethereum", "rootstock").replace("evm:1\"", "evm:30\"").replace("\"chain_id\":1,", "\"chain_id\":30,");
+        all.push(serde_json::from_str(&text).unwrap());
+    }
+    let registry = countersign_core::Registry::from_json(registry.to_string().as_bytes()).unwrap();
+    for (asset, passes) in [("rootstock:usdc", true), ("ethereum:usdc", false)] {
+        for member in ["affiliate", "claim_contract"] {
+            let mut row = row();
+            row["asset"] = json!(asset);
+            row[member] = json!(of_rootstock);
+            let text = row.to_string();
+            let value = json::parse(text.as_bytes()).unwrap();
+            let claim = Claim::from_earnings(&Earnings::read(Cursor::root(&value, "")).unwrap(), &registry);
+            let code = claim.map(|claim| claim.map(|claim| claim.chain_id)).map_err(|refusal| refusal.code());
+            assert_eq!(code, if passes { Ok(Some(30)) } else { Err(Code::AddressChecksum) }, "{asset} {member}");
+        }
+    }
+}

@@ -59,7 +59,7 @@ fn evm(
     only(members, inputs::EvmWallet::MEMBERS, inputs::EvmRecovery::MEMBERS)?;
     let mut calls = crate::family::evm::read_calls(members)?;
     calls.gas_limit = members.get("gas_limit").map(|cursor| crate::family::read_u64(cursor)).transpose()?;
-    let sender = read_sender(members, recovery.to(), address::read)?;
+    let sender = read_sender(members, recovery.to(), |cursor| address::read(recovery.chain_id(), cursor))?;
     recovery.clone().with_policy(policy).prepare(calls.sent_by(sender).with_low_fee(accepts(members, "accept_low_fee")?)).map_err(in_wallet)
 }
 

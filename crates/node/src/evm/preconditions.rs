@@ -9,7 +9,6 @@ use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 
 use super::EvmChain;
-use super::prepare::parse;
 use crate::error::NodeError;
 use crate::preconditions::End;
 
@@ -20,7 +19,7 @@ const USED_GAS: u64 = GAS_LIMIT / 3;
 impl<T: Transport> EvmChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         let (asset, finality) = (end.asset, end.bid.policy.finality_of(end.asset, end.payout.unwrap_or(U256::MAX)).finality);
-        let token = asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
+        let token = asset.token.as_ref().map(|token| self.parse(&token.text, "/token")).transpose()?;
         match item {
             Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => {
                 self.served(Served::Mark(finality)).await?
@@ -33,7 +32,7 @@ impl<T: Transport> EvmChain<'_, T> {
             }
             Precondition::Receiver => {
                 if let (Some(receiver), Some(htlc)) = (end.receiver, asset.htlc.as_ref().and_then(from_account)) {
-                    let subject = Receiver { token, htlc, receiver: parse(receiver, "/destination")?, amount: end.held() };
+                    let subject = Receiver { token, htlc, receiver: self.parse(receiver, "/destination")?, amount: end.held() };
                     self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
@@ -49,7 +48,7 @@ impl<T: Transport> EvmChain<'_, T> {
             }
             Precondition::Redeemer => {
                 if let Some(account) = end.redeemer {
-                    let (account, gas_cost) = (parse(account, "/sender")?, self.gas_cost(end, gas_limit(end.bid.policy)?).await?);
+                    let (account, gas_cost) = (self.parse(account, "/sender")?, self.gas_cost(end, gas_limit(end.bid.policy)?).await?);
                     self.served(Served::Coins { account, gas_cost }).await?;
                 }
             }
@@ -64,7 +63,7 @@ impl<T: Transport> EvmChain<'_, T> {
 
     /// Returns what this much gas costs a redemption today, in wei.
     async fn gas_cost(&self, end: &End<'_>, gas: u64) -> Result<U256, NodeError> {
-        let account = end.redeemer.map(|account| parse(account, "/sender")).transpose()?.unwrap_or_default();
+        let account = end.redeemer.map(|account| self.parse(account, "/sender")).transpose()?.unwrap_or_default();
         let calls = self.calls(account, end.bid.speed, end.bid.policy).await?;
         Ok(U256::from(gas).saturating_mul(U256::from(fees::cap(calls.fees))))
     }

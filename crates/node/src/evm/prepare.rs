@@ -46,7 +46,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// A redemption that waits reveals the secret while the other side can still take the funds back, so it does not queue behind a stuck
     /// transaction. A refund does: it is not worth replacing another transaction of the sender.
     pub(crate) async fn prepare_recovery(&self, recovery: &Recovery, account: &str, bid: Bid<'_>) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let sender = parse(account, "/sender")?;
+        let sender = self.parse(account, "/sender")?;
         if recovery.terms().role == Role::Redeem {
             return self.redeem(recovery, sender, bid, false).await;
         }
@@ -87,7 +87,7 @@ impl<T: Transport> EvmChain<'_, T> {
         sent: &Submission,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (sender, (envelope, _)) = (parse(account, "/sender")?, reader::decode(sent)?);
+        let (sender, (envelope, _)) = (self.parse(account, "/sender")?, reader::decode(sent)?);
         // A nonce belongs to an account. Another account cannot replace the transaction, but only send a second one.
         if envelope.recover_signer().ok() != Some(sender) {
             return self.prepare_recovery(recovery, account, bid).await;
@@ -133,7 +133,9 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 }
 
-/// Parses an address that comes from the caller, not from the service.
-pub(super) fn parse(text: &str, at: &'static str) -> Result<Address, Refusal> {
-    address::parse(text).map_err(|error| Refusal::new(error, at))
+impl<T> EvmChain<'_, T> {
+    /// Parses an address that comes from the caller, not from the service.
+    pub(super) fn parse(&self, text: &str, at: &'static str) -> Result<Address, Refusal> {
+        address::parse(self.chain_id, text).map_err(|error| Refusal::new(error, at))
+    }
 }

@@ -10,7 +10,6 @@ use countersign::{Contract, Policy};
 use countersign_transport::Transport;
 
 use super::EvmChain;
-use super::prepare::parse;
 use crate::error::NodeError;
 use crate::nodes::Speed;
 
@@ -134,8 +133,8 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     pub(crate) async fn balance_of(&self, owner: &str, token: Option<&Contract>) -> Result<U256, NodeError> {
-        let token = token.map(|token| parse(&token.text, "/token")).transpose()?;
-        self.balance(parse(owner, "/owner")?, token).await
+        let token = token.map(|token| self.parse(&token.text, "/token")).transpose()?;
+        self.balance(self.parse(owner, "/owner")?, token).await
     }
 
     /// Reads the number of base units of a token that `spender` may take from `owner`. The endpoints must agree.
