@@ -190,6 +190,23 @@ pub trait Signable: fmt::Debug + Clone {
     /// refusal of the signature, with a location inside it.
     fn attach(&mut self, id: RequestId, signature: Self::Signature, warnings: &mut Warnings, seal: Seal<Self>) -> Result<(), Refusal>;
 
+    /// Checks and attaches the signatures of several keys over one payload as [`Signable::attach`] does: all of them or none. A key that has
+    /// signed before is passed over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Signable::attach`], with the signature's index in front of the location where several keys can sign; [`Code::SignatureCount`] for
+    /// no signature, and for several where one key signs.
+    fn attach_all(
+        &mut self,
+        id: RequestId,
+        signatures: Vec<Self::Signature>,
+        warnings: &mut Warnings,
+        seal: Seal<Self>,
+    ) -> Result<(), Refusal> {
+        self.attach(id, only_one(signatures)?, warnings, seal)
+    }
+
     /// Takes the signatures out of a transaction that an external signer has signed, each with its request. They are not proven yet.
     ///
     /// # Errors
@@ -203,6 +220,20 @@ pub trait Signable: fmt::Debug + Clone {
     ///
     /// Returns itself unchanged while a signature is missing.
     fn finish(self, seal: Seal<Self>) -> Result<Self::Signed, Self>;
+}
+
+/// Requires that one key has signed.
+///
+/// # Errors
+///
+/// [`Code::SignatureCount`] for none or several.
+pub fn only_one<S>(signatures: Vec<S>) -> Result<S, Refusal> {
+    let count = signatures.len();
+    let mut signatures = signatures.into_iter();
+    match (signatures.next(), signatures.next()) {
+        (Some(signature), None) => Ok(signature),
+        _ => Err(Refusal::new(Code::SignatureCount, "").with_expected("one signature").with_actual(count)),
+    }
 }
 
 /// Returns the refusal of a signed transaction that is none of the payloads.

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use alloy_primitives::{Address, B256, Signature};
-use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload, only_one};
 use countersign_core::{
     Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
@@ -80,13 +80,6 @@ impl<T> CallPayload<T> {
     pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
         self.signature.iter().chain(&self.further)
     }
-
-    fn add(&mut self, signature: Signature) {
-        match self.signature {
-            None => self.signature = Some(signature),
-            Some(_) => self.further.push(signature),
-        }
-    }
 }
 
 impl<T: Transaction> CallPayload<T> {
@@ -94,6 +87,17 @@ impl<T: Transaction> CallPayload<T> {
     fn signed_by(&self) -> Vec<Address> {
         let digest = self.transaction.digest();
         self.signatures().filter_map(|signature| ecdsa::recover(signature, &digest)).collect()
+    }
+
+    /// Adds the signature of a key, unless it has signed already: each key counts once.
+    fn add(&mut self, signer: Address, signature: Signature) {
+        if self.signed_by().contains(&signer) {
+            return;
+        }
+        match self.signature {
+            None => self.signature = Some(signature),
+            Some(_) => self.further.push(signature),
+        }
     }
 
     fn is_complete(&self, signers: Option<&Signers>) -> bool {
@@ -177,16 +181,38 @@ impl<T: Transaction> Unsigned<T> {
         for (key, _) in &signers.keys {
             match prove_by(*key) {
                 Ok(proven) => return Ok(proven),
-                // A reason says that this key signed, but something else.
-                Err(next) if refusal.is_none() || next.reason() != next.code().meaning() => refusal = Some(next),
+                Err(next) if refusal.as_ref().is_none_or(|refusal| says(&next) > says(refusal)) => refusal = Some(next),
                 Err(_) => {}
             }
         }
         let refusal = refusal.unwrap_or_else(|| Refusal::new(Code::SignatureMismatch, ""));
+        let keys = || signers.describe(&[], T::format_address);
         Err(match refusal.code() {
-            Code::SignatureMismatch => refusal.with_expected(format!("a signature of {}", signers.describe(&[], T::format_address))),
+            Code::SignatureMismatch => refusal.with_expected(format!("a signature of {}", keys())),
+            Code::KeyMismatch => refusal.with_expected(format!("the public key of {}", keys())),
             _ => refusal,
         })
+    }
+
+    /// Proves the signatures of several keys over the payload with this id. No key may be among them twice.
+    fn prove_all(&self, id: RequestId, given: &[ExternalSignature]) -> Result<Vec<(Address, Signature)>, Refusal> {
+        let mut proven: Vec<(Address, Signature)> = Vec::new();
+        for (index, given) in given.iter().enumerate() {
+            let at = |refusal: Refusal| refusal.with_prefix(&format!("/{index}"));
+            let (signer, signature) = self.prove(id, given).map_err(at)?;
+            if proven.iter().any(|(other, _)| *other == signer) {
+                return Err(at(signed_twice(T::format_address(signer))));
+            }
+            proven.push((signer, signature));
+        }
+        Ok(proven)
+    }
+
+    /// Adds proven signatures to the call with this id.
+    fn add(&mut self, id: RequestId, proven: impl IntoIterator<Item = (Address, Signature)>) {
+        if let Some(call) = self.calls.iter_mut().find(|call| request_id(call.role) == id) {
+            proven.into_iter().for_each(|(signer, signature)| call.add(signer, signature));
+        }
     }
 
     /// Proves that a signature is this account's over the payload with this id.
@@ -211,6 +237,16 @@ impl<T: Transaction> Unsigned<T> {
     fn digests(&self) -> impl Iterator<Item = (RequestId, B256)> {
         let calls = self.calls.iter().map(|call| (request_id(call.role), call.transaction.digest()));
         calls.chain(self.message.iter().map(|message| (RequestId::TypedData, message.hashes.digest)))
+    }
+}
+
+/// Returns how much the refusal of one key says of a signature: least that another public key is beside it, and most, with a reason, that this
+/// key signed, but something else.
+fn says(refusal: &Refusal) -> u8 {
+    match refusal.code() {
+        Code::KeyMismatch => 0,
+        code if refusal.reason() == code.meaning() => 1,
+        _ => 2,
     }
 }
 
@@ -259,11 +295,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
         let calls = self.calls.iter().map(|call| {
             let (transaction, id) = (&call.transaction, request_id(call.role));
             let (message, digest) = (transaction.signing_bytes().to_vec(), transaction.digest().to_vec());
-            let open = self.signers().map(|signers| (signers, call.signed_by())).filter(|(signers, signed)| !signers.are_enough(signed));
-            let signer = match open {
-                Some((signers, signed)) => signers.describe(&signed, T::format_address),
-                None => signer.clone(),
-            };
+            let signer = self.signers().map_or_else(|| signer.clone(), |signers| signers.open(&call.signed_by(), T::format_address));
             SigningRequest::new(id, signer, T::SCHEME, transaction.payload(), message, digest)
         });
         let message = self.message.iter().map(|message| {
@@ -310,14 +342,8 @@ impl<T: Transaction> Signable for Unsigned<T> {
                 .with_expected(format!("the key of {}", signers.describe(&[], T::format_address)))
                 .with_actual(format!("the key of {}", T::format_address(account))));
         }
-        let several = self.signers().is_some();
         for call in self.calls.iter_mut().filter(|_| of_calls) {
-            let signature = key.sign(&call.transaction.digest())?;
-            if !several {
-                call.signature = Some(signature);
-            } else if !call.signed_by().contains(&account) {
-                call.add(signature);
-            }
+            call.add(account, key.sign(&call.transaction.digest())?);
         }
         if let Some(message) = self.message.as_mut().filter(|_| of_message) {
             message.signature = Some(signature::bytes(&key.sign(&message.hashes.digest)?));
@@ -349,17 +375,24 @@ impl<T: Transaction> Signable for Unsigned<T> {
             }
             return Ok(());
         }
-        let (signer, signature) = self.prove(id, &signature)?;
-        let several = self.signers().is_some();
-        if let Some(call) = self.calls.iter_mut().find(|call| request_id(call.role) == id) {
-            if !several {
-                call.signature = Some(signature);
-            } else if call.signed_by().contains(&signer) {
-                return Err(signed_twice(T::format_address(signer)));
-            } else {
-                call.add(signature);
-            }
+        let proven = self.prove(id, &signature)?;
+        self.add(id, [proven]);
+        Ok(())
+    }
+
+    fn attach_all(
+        &mut self,
+        id: RequestId,
+        signatures: Vec<ExternalSignature>,
+        warnings: &mut Warnings,
+        seal: Seal<Self>,
+    ) -> Result<(), Refusal> {
+        // The owner alone signs the message.
+        if id == RequestId::TypedData || self.signers().is_none() || signatures.is_empty() {
+            return self.attach(id, only_one(signatures)?, warnings, seal);
         }
+        let proven = self.prove_all(id, &signatures)?;
+        self.add(id, proven);
         Ok(())
     }
 
@@ -371,19 +404,9 @@ impl<T: Transaction> Signable for Unsigned<T> {
             return Ok(signatures.into_iter().map(|signature| (id, signature)).collect());
         }
         // The next signer returns the signatures of those before it as well.
-        let (before, mut signers, mut added) = (call.signed_by(), Vec::new(), Vec::new());
-        for (index, given) in signatures.iter().enumerate() {
-            let at = format!("/signature/{index}");
-            let (signer, signature) = self.prove(id, given).map_err(|refusal| refusal.with_prefix(&at))?;
-            if signers.contains(&signer) {
-                return Err(signed_twice(T::format_address(signer)).with_prefix(&at));
-            }
-            if !before.contains(&signer) {
-                added.push((id, signature.into()));
-            }
-            signers.push(signer);
-        }
-        Ok(added)
+        let (before, proven) = (call.signed_by(), self.prove_all(id, &signatures).map_err(|refusal| refusal.with_prefix("/signature"))?);
+        let added = proven.into_iter().filter(|(signer, _)| !before.contains(signer));
+        Ok(added.map(|(_, signature)| (id, signature.into())).collect())
     }
 
     fn finish(self, _: Seal<Self>) -> Result<SignedPayloads<T>, Self> {
@@ -394,7 +417,7 @@ impl<T: Transaction> Signable for Unsigned<T> {
 /// Refuses a second signature of one key, as nodes do.
 fn signed_twice(signer: String) -> Refusal {
     let refusal = Refusal::new(Code::SignatureMismatch, "").with_expected("a signature of another key").with_actual(signer);
-    refusal.with_reason("this key has signed already, and each key counts once")
+    refusal.with_reason("this key has signed twice, and each key counts once")
 }
 
 fn hash(hash: B256) -> countersign_core::TypedValue {

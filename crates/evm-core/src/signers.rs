@@ -44,6 +44,14 @@ impl Signers {
         weights.fold(0_u64, u64::saturating_add) >= self.threshold
     }
 
+    /// Writes whose signatures are needed: the keys that have not signed, or those that have if they are enough.
+    pub(crate) fn open(&self, signed: &[Address], format: fn(Address) -> String) -> String {
+        if self.are_enough(signed) {
+            return signed.iter().map(|key| format(*key)).collect::<Vec<_>>().join(" and ");
+        }
+        self.describe(signed, format)
+    }
+
     /// Writes the keys that have not signed.
     pub(crate) fn describe(&self, signed: &[Address], format: fn(Address) -> String) -> String {
         let open = self.keys.iter().filter(|(key, _)| !signed.contains(key));
@@ -82,5 +90,7 @@ mod tests {
         assert!(Signers::new(u64::MAX, vec![(a, u64::MAX), (b, 1)]).are_enough(&[a, b]));
         assert!(signers.contains(a) && !signers.contains(c));
         assert_eq!(signers.describe(&[a], |key| key.to_string()), b.to_string());
+        assert_eq!(signers.open(&[a], |key| key.to_string()), b.to_string());
+        assert_eq!(signers.open(&[b, a], |key| key.to_string()), format!("{b} and {a}"));
     }
 }

@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, hex};
 use countersign_core::{Code, Refusal, Role};
 use countersign_testkit::recover::record;
-use countersign_testkit::{Case, TestResult, artefacts, fixture, key, project, registry, verified, wallet};
+use countersign_testkit::{Case, TestResult, artefacts, attach, fixture, key, project, registry, verified, wallet};
 use countersign_tron::prost::Message as _;
 use countersign_tron::{
     Address, FundingPath, Key, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, UnsignedOrder, recover,
@@ -83,6 +83,10 @@ fn signatures_are_attached_one_by_one() -> TestResult {
                 unsigned.attach_text(id, &signature)?;
             }
             assert!(!unsigned.missing().contains(&id), "{}: not complete", order.case.id);
+            // The owner's key, which signs nothing of this, is not named for it.
+            let request = unsigned.requests().into_iter().find(|request| request.id == id).ok_or("no request")?;
+            let signed_by: Vec<_> = order.keys.iter().map(address).collect();
+            assert_eq!(request.signer, signed_by.join(" and "), "{}", order.case.id);
         }
         let kept = unsigned.signatures();
         let mut after = prepared(&order.case);
@@ -166,11 +170,11 @@ fn a_key_counts_once_and_only_if_it_is_named() -> TestResult {
     let twice = unsigned.attach_transaction(&with(transaction, &[first, &first[..128]])).expect_err("twice");
     assert_eq!(found(&twice), (Code::SignatureMismatch, "/signature/1"));
     assert_eq!(unsigned.signatures(), [], "a refused transaction changes nothing");
-    unsigned.attach_text(id, first)?;
-    let twice = unsigned.attach_text(id, first).expect_err("twice");
-    assert!(twice.code() == Code::SignatureMismatch && twice.reason().contains("counts once"), "{twice}");
-    assert_eq!(twice.blame(), countersign_core::Blame::Caller);
-    assert!(unsigned.missing().contains(&id));
+    assert!(twice.reason().contains("counts once") && twice.blame() == countersign_core::Blame::Caller, "{twice}");
+    for text in [first, first, &first[..128]] {
+        unsigned.attach_text(id, text)?;
+        assert!(unsigned.signatures().len() == 1 && unsigned.missing().contains(&id), "{text}");
+    }
 
     let digest: B256 = B256::from_slice(&hex::decode(transaction["txID"].as_str().ok_or("no id")?)?);
     let stranger = Key::from_bytes(&[1; 32])?;
@@ -192,6 +196,69 @@ fn a_key_counts_once_and_only_if_it_is_named() -> TestResult {
     assert_eq!(both.missing(), ["approval".parse()?, id, message.id]);
     unsigned.attach_text(id, second)?;
     assert!(!unsigned.missing().contains(&id));
+    Ok(())
+}
+
+/// An array of signatures is attached as a whole: what was there is passed over, and of a refused one nothing stays.
+#[test]
+fn several_signatures_are_attached_together_or_not_at_all() -> TestResult {
+    let order = two_keys();
+    let (_, transaction) = &order.transactions[1];
+    let id = "initiate".parse()?;
+    let given = signatures(transaction);
+    let [first, second] = [given[0].as_str(), given[1].as_str()];
+    let digest = B256::from_slice(&hex::decode(transaction["txID"].as_str().ok_or("no id")?)?);
+    let stranger = hex::encode(Key::from_bytes(&[1; 32])?.sign(&digest)?.as_bytes());
+    let mut unsigned = prepared(&order.case);
+    for (list, at) in [
+        (json!([first, stranger]), "/signatures/initiate/1"),
+        (json!([first, second, first]), "/signatures/initiate/2"),
+        (json!([first, &first[..128]]), "/signatures/initiate/1"),
+        (json!([stranger]), "/signatures/initiate/0"),
+        (json!(stranger), "/signatures/initiate"),
+    ] {
+        let refusal = attach(&mut unsigned, &json!({ "initiate": list })).expect_err("refused");
+        assert_eq!(found(&refusal), (Code::SignatureMismatch, at));
+        assert_eq!(unsigned.signatures(), [], "nothing stays");
+    }
+    attach(&mut unsigned, &json!({ "initiate": first }))?;
+    attach(&mut unsigned, &json!({ "initiate": [first, second] }))?;
+    assert!(!unsigned.missing().contains(&id));
+    assert_eq!(signatures(&json!({ "signature": artefacts(&unsigned)["initiate"]["signatures"] })).len(), 2);
+    // Where the account's own key signs, there is one signature.
+    let mut own = verified::<Tron>(&order.case).prepare(wallet::<Tron>(&order.case))?;
+    let refusal = attach(&mut own, &json!({ "typed_data": [first, second] })).expect_err("two");
+    assert_eq!(found(&refusal), (Code::SignatureCount, "/signatures/typed_data"));
+    Ok(())
+}
+
+/// A refusal names every key that could have signed, and a public key beside the signature for what it is.
+#[test]
+fn a_public_key_of_nobody_is_refused_by_name() -> TestResult {
+    let order = two_keys();
+    let mut unsigned = prepared(&order.case);
+    let signature = &signatures(&order.transactions[1].1)[0];
+    let public = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"; // the generator: the key 1
+    let text = json!({ "signature": signature, "public_key": public }).to_string();
+    let refusal = unsigned.attach_text("initiate".parse()?, &text).expect_err("another public key");
+    assert_eq!(refusal.code(), Code::KeyMismatch);
+    assert_eq!(refusal.reason(), "the public key beside the signature is not the signer's");
+    let expected = refusal.expected().map(ToString::to_string).unwrap_or_default();
+    assert!(order.keys.iter().all(|key| expected.contains(&address(key))), "{expected}");
+    Ok(())
+}
+
+#[test]
+fn protobuf_is_never_read_as_json() -> TestResult {
+    let order = two_keys();
+    let mut unsigned = prepared(&order.case);
+    // `raw_data` of 123 bytes: the tag is a line feed, and the length an opening brace.
+    let refusal = unsigned.attach_transaction(&[&[0x0a, b'{'][..], &[0; 123]].concat()).expect_err("no transaction");
+    assert_eq!(found(&refusal), (Code::TransactionMismatch, ""));
+    assert!(refusal.reason().contains("canonical bytes"), "{refusal}");
+    let (_, transaction) = &order.transactions[1];
+    let json = with(transaction, &[&signatures(transaction)[0]]);
+    assert_eq!(unsigned.attach_transaction(&[b" \r\n", &json[..]].concat())?, ["initiate".parse()?]);
     Ok(())
 }
 
@@ -298,7 +365,8 @@ fn what_else_a_permission_signs_is_refused() -> TestResult {
         let mut json = transaction.to_json();
         json["signature"] = signatures.iter().map(hex::encode).collect();
         let signed = SignedTronTransaction::from_json(json.to_string().as_bytes()).expect("signed");
-        verified.matches(&signed).map_err(|refusal| (refusal.code(), refusal.location().split('#').next().unwrap_or_default().to_owned()))
+        let matched = verified.match_with_warnings(&signed).map(|(role, _)| role);
+        matched.map_err(|refusal| (refusal.code(), refusal.location().split('#').next().unwrap_or_default().to_owned()))
     };
     assert_eq!(changed(&|_| {}), Ok(Role::Initiate));
     assert_eq!(changed(&|raw| raw.contract[0].permission_id = 9), Ok(Role::Initiate));

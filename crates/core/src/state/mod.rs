@@ -444,6 +444,17 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.try_signing(|unsigned, warnings| Signing::<F>::new(unsigned, warnings).attach(id, signature))
     }
 
+    /// Checks signatures of several keys over one payload, and attaches all of them or none, as [`UnsignedOrder::attach`] does. A key that has
+    /// signed before is passed over, and one key may not be among them twice.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnsignedOrder::attach`], with the signature's index in front of the location where several keys can sign;
+    /// [`Code::SignatureCount`] for no signature, and for several where one key signs.
+    pub fn attach_all(&mut self, id: RequestId, signatures: Vec<F::Signature>) -> Result<(), Refusal> {
+        self.try_signing(|unsigned, warnings| unsigned.attach_all(id, signatures, warnings, Seal::new()))
+    }
+
     /// Parses a signature in the family's usual text form, and attaches it as [`UnsignedOrder::attach`] does.
     ///
     /// # Errors

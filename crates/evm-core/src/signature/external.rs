@@ -184,20 +184,34 @@ impl ExternalSignature {
     }
 }
 
-/// Reads r and s, and v under any of its names.
+/// Reads r and s, and v under any of its names, which must agree.
 fn read_parts(members: &Members<'_, '_>) -> Result<ExternalSignature, Refusal> {
     let (r, s) = (read_scalar(&members.need("r")?)?, read_scalar(&members.need("s")?)?);
     let mut v = Vec::new();
     let names = ExternalSignature::PARTS.iter().filter(|name| !matches!(**name, "r" | "s" | "_type"));
-    for name in names.copied() {
-        if let Some(cursor) = members.get(name) {
-            let read = read_v(&cursor)?;
-            if v.is_empty() {
-                v = read;
-            }
+    for cursor in names.filter_map(|name| members.get(name)) {
+        let read = read_v(&cursor)?;
+        v = if v.is_empty() { read } else { both(&v, &read) };
+        if v.is_empty() {
+            let refusal = cursor.refuse(Code::SignatureMalformed).with_expected("the same under every name of v");
+            return Err(refusal.with_reason("the signature states two values of v that contradict each other"));
         }
     }
     Ok(ExternalSignature::new(Signature::new(r, s, false), v))
+}
+
+/// Returns what v can mean by two of its names: the same number, or the same parity, which one of them may state together with the chain.
+fn both(first: &[u64], second: &[u64]) -> Vec<u64> {
+    let is_parity = |v: u64| matches!(v, 0 | 1 | 27 | 28);
+    // 27 is odd, and so is the first v of every chain.
+    let is_odd = |v: u64| v == 1 || v > 1 && v.is_multiple_of(2);
+    let pairs = first.iter().flat_map(|first| second.iter().map(|second| (*first, *second)));
+    let agreed = pairs.filter_map(|(first, second)| match (is_parity(first), is_parity(second)) {
+        (false, false) => Some(first).filter(|v| *v == second),
+        (_, true) => Some(first).filter(|v| is_odd(*v) == is_odd(second)),
+        (true, false) => Some(second).filter(|v| is_odd(first) == is_odd(*v)),
+    });
+    agreed.collect()
 }
 
 /// Reads a signature and the public key that made it.

@@ -104,7 +104,8 @@ fn check_stated(stated: &Stated, asked: &Asked<'_>) -> Result<(), Refusal> {
         && account != asked.signer
     {
         let key = |account| format!("the public key of {}", (asked.format)(account));
-        return Err(Refusal::new(Code::KeyMismatch, "").with_expected(key(asked.signer)).with_actual(key(account)));
+        let refusal = Refusal::new(Code::KeyMismatch, "").with_reason("the public key beside the signature is not the signer's");
+        return Err(refusal.with_expected(key(asked.signer)).with_actual(key(account)));
     }
     let first = asked.chain_id.and_then(|chain_id| chain_id.checked_mul(2)?.checked_add(35));
     let of_chain = |v: u64| match first {
@@ -247,6 +248,7 @@ mod tests {
         for form in [public(8, true), public(8, false), spki(8)] {
             let refusal = prove_text(&text(&form), &asked).unwrap_err();
             assert_eq!(refusal.code(), Code::KeyMismatch);
+            assert_eq!(refusal.reason(), "the public key beside the signature is not the signer's");
             assert!(refusal.to_string().contains(&other.address().to_string()), "{refusal}");
         }
         for form in ["", "02", &public(7, true)[2..], &format!("05{}", "00".repeat(32))] {
@@ -268,6 +270,41 @@ mod tests {
         asked.chain_id = Some(u64::MAX);
         assert_eq!(prove_text(&format!("{right}2d"), &asked).unwrap_err().code(), Code::SignatureMalformed);
         assert!(prove_text(&format!("{right}1b"), &asked).is_ok());
+    }
+
+    /// Libraries write v under several names at once: ethers with the parity and with the chain.
+    #[test]
+    fn the_names_of_v_must_agree() {
+        let key = Key::from_bytes(&[7; 32]).unwrap();
+        let asked = asked(key.address());
+        let right = key.sign(&asked.digest).unwrap();
+        let (odd, other) = (u64::from(right.v()), u64::from(!right.v()));
+        let text = |v: &str| format!("{{\"r\": \"{:#x}\", \"s\": \"{:#x}\", {v}}}", right.r(), right.s());
+        let chain = 16_941 + odd;
+        for v in [
+            format!("\"v\": {}, \"yParity\": {odd}, \"networkV\": {chain}", 27 + odd),
+            format!("\"networkV\": \"{chain}\", \"recoveryParam\": {odd}, \"v\": {chain}"),
+            format!("\"v\": \"{:x}\", \"y_parity\": \"0x{odd}\", \"networkV\": null", 27 + odd),
+            format!("\"v\": \"{}\", \"recovery\": {odd}", 27 + odd),
+        ] {
+            assert_eq!(prove_text(&text(&v), &asked), Ok(right), "{v}");
+        }
+        for (v, at) in [
+            (format!("\"v\": {}, \"yParity\": {other}", 27 + odd), "/yParity"),
+            (format!("\"recovery\": {other}, \"yParity\": {odd}"), "/yParity"),
+            (format!("\"v\": {chain}, \"recovery_param\": {other}"), "/recovery_param"),
+            (format!("\"v\": {chain}, \"network_v\": {}", chain + 2), "/network_v"),
+            (format!("\"v\": {}, \"yParity\": {odd}, \"networkV\": {}", 27 + odd, 16_941 + other), "/networkV"),
+        ] {
+            let refusal = prove_text(&text(&v), &asked).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::SignatureMalformed, at), "{v}: {refusal}");
+            assert!(refusal.reason().contains("contradict"), "{refusal}");
+        }
+        // Whichever name states another chain, it is another chain.
+        for v in [37 + odd, 2 + odd] {
+            let refusal = prove_text(&text(&format!("\"yParity\": {odd}, \"networkV\": {v}")), &asked).unwrap_err();
+            assert_eq!(refusal.code(), Code::SignatureMalformed, "{v}");
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ pub(crate) mod sui;
 #[cfg(feature = "tron")]
 pub(crate) mod tron;
 
-use countersign_core::family::ChainFamily;
-use countersign_core::json::{Cursor, Members};
+use countersign_core::family::{ChainFamily, only_one};
+use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
 
@@ -161,9 +161,11 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: C
         if signatures.is_empty() {
             return Err(cursor.refuse(Code::SignatureCount));
         }
-        for signature in signatures {
-            unsigned.attach(id, signature).map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
-        }
+        let attached = match (cursor.value(), signatures) {
+            (Value::Array(_), signatures) => unsigned.attach_all(id, signatures),
+            (_, signatures) => only_one(signatures).and_then(|signature| unsigned.attach(id, signature)),
+        };
+        attached.map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
     }
     Ok(())
 }

@@ -168,8 +168,8 @@ type Parts = (TronTransaction, Vec<ExternalSignature>);
 /// Reads a signed transaction as a wallet returns it, in protobuf or in the JSON of TronWeb. The signatures may have any form that can be
 /// proven. It must be signed under the permission of what was prepared, and by several keys only if the wallet has named them.
 pub(super) fn parts(bytes: &[u8], prepared: &Unsigned) -> Result<Parts, Refusal> {
-    // Protobuf never begins with `{`: no field has this number and type.
-    let is_json = bytes.trim_ascii_start().starts_with(b"{");
+    // Protobuf begins with the tag of `raw_data`, which is also a line feed: what follows it is no white space before JSON.
+    let is_json = !bytes.starts_with(b"\n") && bytes.trim_ascii_start().starts_with(b"{");
     let (transaction, signatures) = if is_json { parts_of_json(&Cursor::root(&json::parse(bytes)?, ""))? } else { parts_of_bytes(bytes)? };
     if prepared.signers().is_none() && signatures.len() > 1 {
         let refusal = Refusal::new(Code::TransactionMismatch, "/signature").with_expected("one signature").with_actual(signatures.len());
