@@ -23,7 +23,7 @@ pub use error::CountersignError;
 pub use order::{Order, SignedOrder, UnsignedOrder};
 pub use reader::{ChainAnswer, ChainRequest, Fault, Quorum, Reader, split_batch};
 pub use recovery::Recovery;
-pub use shapes::{Coverage, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+pub use shapes::{Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
 pub use swap::{Leg, Record};
 pub use trust::{Policy, Registry, verify_line};
 

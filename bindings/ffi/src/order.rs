@@ -6,7 +6,7 @@ use countersign::{RequestId, Signed, UnixTime, Unsigned, Verified};
 use countersign_json::objects::{self, Convert, Documents, Failure};
 use zeroize::Zeroizing;
 
-use crate::shapes::{Coverage, Line, Notice, Request, Terms, Transaction};
+use crate::shapes::{Coverage, Line, Matched, Notice, Request, Terms, Transaction};
 use crate::{Policy, Registry, Result};
 
 /// A verified order: every field of the response equals the request, the registry or the record, or is shown.
@@ -81,7 +81,9 @@ impl Order {
     }
 
     /// Returns what a transaction does in this order, such as `approval` or `initiate`. Use it with wallets that choose nonce and fees
-    /// themselves: everything that they may not choose must be as it was verified.
+    /// themselves: everything that they may not choose must be as it was verified. What the owner would have to be warned about is refused
+    /// with `transaction_mismatch`: on EVM and Tron an approval above the amount and bytes behind the calldata, on Tron a permission or
+    /// signatures that only the chain can judge. `match_with_warnings` returns it.
     ///
     /// The forms of the transaction are listed in `docs/spec/batch.md#external-transactions`: on EVM chains the JSON that
     /// `eth_getTransactionByHash` returns, or the raw bytes in hex.
@@ -89,17 +91,17 @@ impl Order {
         Ok(objects::matches(&self.0, &transaction)?)
     }
 
-    /// Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
-    /// The transaction is as for `matches`.
-    pub fn match_warnings(&self, transaction: Vec<u8>) -> Result<Vec<Notice>> {
-        Ok(objects::match_warnings(&self.0, &transaction)?.convert())
+    /// Returns what a transaction does in this order, and what the wallet changed or added although it may. Show the warnings to the owner:
+    /// the role alone does not say what else was sent. The transaction is as for `matches`.
+    pub fn match_with_warnings(&self, transaction: Vec<u8>) -> Result<Matched> {
+        Ok(objects::match_with_warnings(&self.0, &transaction)?.convert())
     }
 
     /// Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets
     /// that send in a form of their own: by a bundler, a relay or the owners of a Safe.
     ///
     /// `status` is the JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`):
-    /// `docs/spec/batch.md#bundled-calls`. Whoever returned it states what it says; read the source leg before the secret is released.
+    /// `docs/spec/batch.md#bundled-calls`. The wallet or node is trusted for this: read the source leg before the secret is released.
     pub fn find_payment(&self, status: Vec<u8>) -> Result<String> {
         Ok(objects::find_payment(&self.0, &status)?)
     }

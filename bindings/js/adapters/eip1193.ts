@@ -64,8 +64,9 @@ export async function sendTransactions(
 }
 
 /**
- * Reads a transaction that the wallet sent (`eth_getTransactionByHash`) and compares it with the order. Wallets let people edit an
- * approval, and a malicious one changes more.
+ * Reads a transaction that the wallet sent (`eth_getTransactionByHash`) and compares it with the order, as `order.matches` does. Wallets
+ * let people edit an approval, some append bytes to the calldata, and a malicious one changes more: a larger approval and appended bytes are
+ * refused too, and `order.matchWithWarnings` returns what they are.
  *
  * @param provider - Reads the chain. A node of your own is better than the wallet that sent the transaction.
  * @returns What the transaction does: `approval_reset`, `approval` or `initiate`.

@@ -7,7 +7,7 @@ import { call } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Coverage, EvmCall, ExternalTransaction, Family, HexString, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
+import type { Coverage, EvmCall, ExternalTransaction, Family, HexString, Matched, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
 
 /** The documents of one order, as text or bytes, exactly as sent and received. */
 export interface Documents {
@@ -105,30 +105,35 @@ export class Order extends Made {
 
   /**
    * Returns what a transaction does in this order, such as `approval` or `initiate`. Use it with wallets that choose nonce and fees
-   * themselves: everything that they may not choose must be as it was verified.
+   * themselves: everything that they may not choose must be as it was verified. What the owner would have to be warned about is refused: on
+   * EVM and Tron an approval above the amount and bytes behind the calldata, on Tron a permission or signatures that only the chain can
+   * judge. {@link Order.matchWithWarnings} returns it.
    *
    * @param transaction - The transaction that the wallet signed or sent, in the form that `docs/spec/batch.md#external-transactions`
    *   lists: on EVM chains what `eth_getTransactionByHash` returns, as an object or its text, or the raw bytes in hex.
-   * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order.
+   * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order, or with the warnings
+   *   if it is.
    */
   matches(transaction: ExternalTransaction): Role {
     return call(() => this.#handle.matches(transactionBytes(transaction))) as Role;
   }
 
   /**
-   * Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+   * Returns what a transaction does in this order, and what the wallet changed or added although it may. Show the warnings to the owner: the
+   * role alone does not say what else was sent.
    *
    * @param transaction - As for {@link Order.matches}.
-   * @throws {@link CountersignError} as {@link Order.matches}.
+   * @throws {@link CountersignError} `transaction_mismatch` with the first difference if it is not part of the order; `warning_refused` for a
+   *   warning that the policy refuses.
    */
-  matchWarnings(transaction: ExternalTransaction): readonly Notice[] {
-    return read(call(() => this.#handle.matchWarnings(transactionBytes(transaction))));
+  matchWithWarnings(transaction: ExternalTransaction): Matched {
+    return read(call(() => this.#handle.matchWithWarnings(transactionBytes(transaction))));
   }
 
   /**
    * Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets that
-   * send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status states what it says: whether
-   * the payment is final, a reader of the source leg decides.
+   * send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node is trusted
+   * for this: whether the payment is final, a reader of the source leg decides.
    *
    * @param status - What `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned, as an object or its text:
    *   `docs/spec/batch.md#bundled-calls`.

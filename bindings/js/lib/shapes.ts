@@ -577,6 +577,14 @@ export interface Transaction {
   readonly spends: readonly string[];
 }
 
+/** What a transaction of an external wallet is in an order. */
+export interface Matched {
+  /** What it does, such as `approval` or `initiate`. */
+  readonly role: Role;
+  /** What the wallet changed or added although it may. */
+  readonly warnings: readonly Notice[];
+}
+
 /** What one HTLC of a swap must hold, and where it is. */
 export interface HtlcTerms {
   /** The chain's name in asset ids. */

@@ -118,15 +118,15 @@ impl Order {
         objects::wallet_calls(&self.0).map(|calls| json(&calls)).map_err(thrown)
     }
 
-    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast, and refuses what has warnings.
     pub fn matches(&self, transaction: &[u8]) -> Text {
         objects::matches(&self.0, transaction).map_err(thrown)
     }
 
-    /// Returns what a wallet changed or added in a transaction although it may.
-    #[wasm_bindgen(js_name = matchWarnings)]
-    pub fn match_warnings(&self, transaction: &[u8]) -> Text {
-        objects::match_warnings(&self.0, transaction).map(|warnings| json(&warnings)).map_err(thrown)
+    /// Returns the role of a transaction, and what the wallet changed or added although it may.
+    #[wasm_bindgen(js_name = matchWithWarnings)]
+    pub fn match_with_warnings(&self, transaction: &[u8]) -> Text {
+        objects::match_with_warnings(&self.0, transaction).map(|matched| json(&matched)).map_err(thrown)
     }
 
     /// Finds the payment among calls that an external wallet bundled, and returns the hash of its transaction.

@@ -71,9 +71,11 @@ test("viem: what a wallet sent with its own nonce and fees is compared with the 
         await account.signTransaction({ ...call, type: "legacy", gasPrice: 9n }),
       ];
       for (const raw of signed) {
-        const role = order.matches(raw);
+        const { role, warnings } = order.matchWithWarnings(raw);
         assert.ok(["approval", "initiate"].includes(role), `${id}: ${role}`);
-        assert.equal(order.matches(JSON.stringify(asNodesWrite(raw))), role, id);
+        assert.deepEqual(order.matchWithWarnings(JSON.stringify(asNodesWrite(raw))), { role, warnings }, id);
+        if (warnings.length === 0) assert.equal(order.matches(raw), role, id);
+        else assert.throws(() => order.matches(raw), { code: "transaction_mismatch", at: "/transaction" }, id);
       }
       const digit = data[40] === "0" ? "1" : "0";
       const other = await account.signTransaction({ ...call, data: data.slice(0, 40) + digit + data.slice(41), type: "legacy", gasPrice: 9n });
@@ -197,8 +199,11 @@ test("EIP-1193: a browser wallet signs, sends, and batches", async (context) => 
     assert.deepEqual(hashes, expected.map(({ tx_hash }) => tx_hash), id);
     assert.deepEqual(waited, hashes.slice(0, -1), id);
     const order = Order.verify(docs, new Registry(registry));
-    const roles = await Promise.all(hashes.map((hash) => checkSent(order, single.provider, hash)));
-    assert.deepEqual(roles, hashes.length === 2 ? ["approval", "initiate"] : ["initiate"], id);
+    const roles = await Promise.all(hashes.map((hash) => checkSent(order, single.provider, hash).catch(({ code, at }) => [code, at])));
+    // An approval above the amount is not silently right because the service proposed it.
+    const isAbove = order.warnings.some(({ code }) => ["unlimited_approval", "approval_above_amount"].includes(code));
+    const approval = isAbove ? ["transaction_mismatch", "/transaction"] : "approval";
+    assert.deepEqual(roles, hashes.length === 2 ? [approval, "initiate"] : ["initiate"], id);
     // Another transaction than the one that was asked for is noticed, and so is one that is not there yet.
     const lying = { request: async () => asNodesWrite(single.sent.at(-1)) };
     await assert.rejects(checkSent(order, lying, `0x${"00".repeat(32)}`), { code: "transaction_mismatch", at: "/transaction/hash" });
@@ -231,13 +236,17 @@ test("browser wallets: a Safe gets no gas limit, and a suffix behind the calldat
   unsigned.sign(key);
   const account = privateKeyToAccount(`0x${key.replace("0x", "")}`);
   const { type, ...sent } = parseTransaction(`0x${Buffer.from(hex(unsigned.finish().transactions.at(-1).payload)).toString("hex")}`);
-  assert.deepEqual(order.matchWarnings(await account.signTransaction({ type, ...sent, r: undefined, s: undefined, v: undefined, yParity: undefined })), []);
+  const asPrepared = await account.signTransaction({ type, ...sent, r: undefined, s: undefined, v: undefined, yParity: undefined });
+  assert.deepEqual(order.matchWithWarnings(asPrepared), { role: "initiate", warnings: [] });
   const suffixed = { type, ...sent, data: `${sent.data}8021`, r: undefined, s: undefined, v: undefined, yParity: undefined };
   const raw = await account.signTransaction(suffixed);
-  assert.equal(order.matches(raw), "initiate");
-  const [{ code, message }] = order.matchWarnings(raw);
-  assert.equal(code, "calldata_suffix");
-  assert.match(message, /2 bytes behind the initiate: 8021/);
+  const { role, warnings } = order.matchWithWarnings(raw);
+  assert.deepEqual([role, warnings.map(({ code, severity }) => [code, severity])], ["initiate", [["calldata_suffix", "caution"]]]);
+  assert.match(warnings[0].message, /2 bytes behind the initiate: 8021/);
+  const refused = { code: "transaction_mismatch", at: "/transaction", message: /2 bytes behind the initiate: 8021.*match it with warnings/ };
+  assert.throws(() => order.matches(raw), refused);
+  const node = { request: async () => asNodesWrite(raw) };
+  await assert.rejects(checkSent(order, node, asNodesWrite(raw).hash), refused);
 });
 
 test("the payment of bundled calls is found in the wallet's status, or in a receipt", () => {

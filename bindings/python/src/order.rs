@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::input::{Bytes, Seconds, Secret, Text};
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
-use crate::values::{Coverage, Line, Notice, Request, Terms, Transaction};
+use crate::values::{Coverage, Line, Matched, Notice, Request, Terms, Transaction};
 use crate::wallet::Wallet;
 
 /// A verified order: every byte that would be signed agrees with the request, the registry and the record, or is shown.
@@ -107,33 +107,39 @@ impl Order {
 
     /// Returns what a transaction does in this order, such as `approval` or `initiate`.
     ///
-    /// Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified.
+    /// Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified. What the
+    /// owner would have to be warned about is refused: on EVM and Tron an approval above the amount and bytes behind the calldata, on Tron a
+    /// permission or signatures that only the chain can judge. `match_with_warnings` returns it.
     ///
     /// Args:
     ///     transaction: The transaction that the wallet signed or sent, in the form that docs/spec/batch.md of the project lists: on
     ///         EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
     ///
     /// Raises:
-    ///     Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order.
+    ///     Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order, or with the warnings if
+    ///         it is.
     fn matches(&self, transaction: Text) -> PyResult<String> {
         objects::matches(&self.0, transaction.as_bytes()).map_err(raise)
     }
 
-    /// Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+    /// Returns what a transaction does in this order, such as `approval` or `initiate`, and what the wallet changed or added although it may.
+    ///
+    /// Show the warnings to the owner: the role alone does not say what else was sent.
     ///
     /// Args:
     ///     transaction: As for `matches`.
     ///
     /// Raises:
-    ///     Refusal: As `matches`.
-    fn match_warnings(&self, transaction: Text) -> PyResult<Vec<Notice>> {
-        objects::match_warnings(&self.0, transaction.as_bytes()).map(Convert::convert).map_err(raise)
+    ///     Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order, or with
+    ///         `warning_refused` for a warning that the policy refuses.
+    fn match_with_warnings(&self, transaction: Text) -> PyResult<Matched> {
+        objects::match_with_warnings(&self.0, transaction.as_bytes()).map(Convert::convert).map_err(raise)
     }
 
     /// Finds the payment of an EVM order among calls that a wallet bundled.
     ///
-    /// Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status
-    /// states what it says: whether the payment is final, a reader of the source leg decides.
+    /// Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node that
+    /// returned the status is trusted for this: whether the payment is final, a reader of the source leg decides.
     ///
     /// Args:
     ///     status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).

@@ -203,7 +203,8 @@ def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign_swa
     unsigned.sign(case.key)
     for transaction in unsigned.finish().transactions():
         assert order.matches(transaction.payload) == transaction.role
-        assert order.match_warnings(transaction.payload) == []
+        matched = order.match_with_warnings(transaction.payload)
+        assert (matched.role, matched.warnings) == (transaction.role, [])
         with pytest.raises(countersign_swap.Refusal) as refused:
             order.matches(transaction.payload[:-2])
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction")

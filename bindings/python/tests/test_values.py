@@ -34,7 +34,10 @@ def results(case: Case, registry: countersign_swap.Registry) -> Iterator[Any]:
     if '"secret_key"' in case.documents["wallet"]:
         unsigned.sign(case.key)
         if not unsigned.missing():
-            yield from unsigned.finish().transactions()
+            transactions = unsigned.finish().transactions()
+            yield from transactions
+            if case.id.startswith("evm-"):
+                yield from (order.match_with_warnings(sent.payload) for sent in transactions)
     if "order" in case.documents:
         record = countersign_swap.Record.verify(case.documents["request"], case.documents["response"], case.documents["order"], registry)
         yield from (record.terms("source"), record.terms("destination"))
@@ -52,7 +55,7 @@ def one_of_each(registry: countersign_swap.Registry) -> list[Any]:
 def test_results_travel_through_pickle(registry: countersign_swap.Registry) -> None:
     originals = one_of_each(registry)
     kinds = {type(original).__name__ for original in originals}
-    assert kinds == {"Terms", "Value", "Line", "Notice", "Coverage", "Request", "NativePayload", "Transaction", "HtlcTerms"}
+    assert kinds == {"Terms", "Value", "Line", "Notice", "Coverage", "Request", "NativePayload", "Transaction", "Matched", "HtlcTerms"}
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(originals, protocol)) == originals
     assert copy.deepcopy(originals) == originals

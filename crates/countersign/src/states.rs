@@ -147,13 +147,14 @@ impl Verified {
         each_family!(self, Self => |order| order.warnings())
     }
 
-    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast: see [`VerifiedOrder::matches`].
+    /// Returns the role in this order of a transaction that an external wallet has signed or broadcast, and refuses what the owner would
+    /// have to be warned about: see [`VerifiedOrder::matches`].
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, or is of another family.
+    /// As [`VerifiedOrder::matches`], or [`Code::TransactionMismatch`] if the transaction is of another family.
     pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
-        self.match_with_warnings(transaction).map(|(role, _)| role)
+        self.match_with_warnings(transaction).and_then(Warnings::none_to_read)
     }
 
     /// Returns the role in this order of a transaction, and warnings about what the wallet changed: see
@@ -176,9 +177,10 @@ impl Verified {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction of the order's family, or if the transaction
-    /// is not part of the order. Other codes are those of the family's `received` module.
+    /// is not part of the order or has a warning that [`VerifiedOrder::matches`] refuses. Other codes are those of the family's `received`
+    /// module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        self.match_bytes_with_warnings(bytes).map(|(role, _)| role)
+        self.match_bytes_with_warnings(bytes).and_then(Warnings::none_to_read)
     }
 
     /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed: see

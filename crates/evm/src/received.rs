@@ -215,7 +215,7 @@ pub struct CallReceipt {
 /// ignored. There may be at most 64 receipts, each with at most 64 logs, whose data may have at most 16 KiB.
 ///
 /// The status is a number, in digits or as hex text, or a word of version 1.0 of the method or of viem: `PENDING` is 100, `CONFIRMED` and
-/// `success` are 200, `failure` is 500.
+/// `success` are 200, `failure`, `failed` and `reverted` are 500.
 ///
 /// # Errors
 ///

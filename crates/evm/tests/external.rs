@@ -1,6 +1,7 @@
 //! External wallets, which choose nonce, fees and gas themselves: the parameters for them, and the matching of what they sent.
 use countersign_core::{Code, Policy, Role};
 use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
+use countersign_evm::alloy_eips::eip2718::Encodable2718 as _;
 use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use countersign_evm::htlc::Approve;
 use countersign_evm::{ApprovalPlan, ApprovalStep, Call, Evm, Gasless, Key, TxContext, VerifiedOrder};
@@ -39,9 +40,20 @@ fn refused(order: &VerifiedOrder, transaction: &TxEnvelope) -> String {
     place.to_owned()
 }
 
-/// Returns the role, and the codes of what the wallet changed.
+/// Returns the role, and the codes of what the wallet changed. Where there are such, the role alone is refused.
 fn matched(order: &VerifiedOrder, transaction: &TxEnvelope) -> (Role, Vec<Code>) {
     let (role, warnings) = order.match_with_warnings(transaction).unwrap();
+    let bytes = order.matches_bytes(&transaction.encoded_2718());
+    assert_eq!(order.matches(transaction), bytes);
+    match warnings.list() {
+        [] => assert_eq!(bytes, Ok(role)),
+        list => {
+            let refusal = bytes.unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, ""));
+            assert!(list.iter().all(|warning| refusal.reason().contains(&warning.to_string())), "{refusal}");
+            assert!(refusal.reason().contains("match it with warnings"), "{refusal}");
+        }
+    }
     (role, warnings.list().iter().map(countersign_core::Warning::code).collect())
 }
 
@@ -73,11 +85,12 @@ fn honest_transactions_are_recognised_whatever_nonce_and_fees_they_have() -> Tes
             let legacy = TxLegacy { chain_id: Some(chain_id), nonce, gas_price: 9, gas_limit, to, value, input: input.clone() };
             let eip2930 = TxEip2930 { chain_id, nonce, gas_price: 9, gas_limit, to, value, input, access_list: Default::default() };
             for envelope in [sign(eip1559, &key), sign(legacy, &key), sign(eip2930, &key)] {
-                assert_eq!(order.matches(&envelope)?, role, "{}", case.id);
+                assert_eq!(order.match_with_warnings(&envelope)?.0, role, "{}", case.id);
             }
             // Prepared payloads still match their order.
             if let Ok(unsigned) = order.prepare(Gasless) {
-                assert_eq!(unsigned.matches(&sign(transaction(&order, &call), &key))?, role);
+                let sent = sign(transaction(&order, &call), &key);
+                assert_eq!(unsigned.matches(&sent).ok(), order.matches(&sent).ok());
             }
         }
         seen += 1;
@@ -380,7 +393,7 @@ fn every_orders_calls_come_through_unchanged() -> TestResult {
             let key = key::<Evm>(&case);
             for (role, call) in calls {
                 let sent = sign(transaction(&order, &call), &key);
-                assert_eq!((order.matches(&sent)?, sent.input()), (role, &call.data), "{}", case.id);
+                assert_eq!((order.match_with_warnings(&sent)?.0, sent.input()), (role, &call.data), "{}", case.id);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::convert::identity;
 
 #[cfg(feature = "evm")]
 use countersign::evm::received::{self, CallsStatus};
-use countersign::{Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family};
+use countersign::{Code, OrderStage, Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family};
 use countersign_core::json::{self, Cursor};
 
 use crate::JsonFamily;
@@ -17,19 +17,16 @@ use crate::dispatch::{each_family, unsupported};
 ///
 /// A [`Refusal`] at the first member of `/transaction` that is missing, malformed or, with `transaction_mismatch`, not as in the
 /// order.
-pub fn matches(order: &Verified, transaction: &[u8]) -> Result<Role, Refusal> {
-    match_with_warnings(order, transaction).map(|(role, _)| role)
-}
-
-/// Returns the role in an order of a transaction, and warnings about what the wallet changed although it may: see
-/// [`Verified::match_with_warnings`].
-///
-/// # Errors
-///
-/// As [`matches()`].
 pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<(Role, Warnings), Refusal> {
     let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| found(order, transaction), identity] };
     found.map_err(|refusal| refusal.with_prefix("/transaction"))
+}
+
+/// Returns the stage whose words a refusal of what a wallet sent has. The policy refuses what is on its way already, so nobody can leave it
+/// unsigned; what is not of the order pays nothing of it, so nothing of it is refunded.
+#[must_use]
+pub fn stage_of_sent(refusal: &Refusal) -> OrderStage {
+    if refusal.code() == Code::WarningRefused { OrderStage::AfterPaying } else { OrderStage::BeforePaying }
 }
 
 fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, Warnings), Refusal> {

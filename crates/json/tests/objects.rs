@@ -1,5 +1,7 @@
 //! The functions that the language bindings call: the same artefacts as the batch, and typed failures.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin"))]
+use std::collections::BTreeSet;
+
 use crate::documents;
 
 use base64::Engine as _;
@@ -131,7 +133,7 @@ fn as_returned(family: &str, payload: &str) -> String {
 #[test]
 fn what_an_external_wallet_sent_is_compared_with_the_order() {
     let (registry, policy) = (registry(), Policy::default());
-    let (mut compared, mut families) = (0, Vec::new());
+    let (mut compared, mut families, mut refused) = (0, Vec::new(), BTreeSet::new());
     for family in FAMILIES {
         let mut last: Option<(Verified, String)> = None;
         for case in fixtures(family.name()) {
@@ -143,7 +145,17 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
             let Ok(signed) = objects::finish(unsigned) else { continue };
             for transaction in objects::transactions(&signed) {
                 let sent = as_returned(family.name(), &transaction.payload);
-                assert_eq!(objects::matches(&order, sent.as_bytes()).unwrap(), transaction.role, "{id}");
+                let matched = objects::match_with_warnings(&order, sent.as_bytes()).unwrap();
+                assert_eq!(matched.role, transaction.role, "{id}");
+                match objects::matches(&order, sent.as_bytes()) {
+                    Ok(role) => assert!(role == matched.role && matched.warnings.iter().all(|notice| notice.severity == "info"), "{id}"),
+                    Err(failure) => {
+                        assert_eq!((failure.code, &*failure.at), ("transaction_mismatch", "/transaction"), "{id}");
+                        assert!(matched.warnings.iter().all(|notice| failure.message.contains(&notice.message)), "{id}: {failure}");
+                        assert!(failure.message.contains("match it with warnings"), "{id}: {failure}");
+                        refused.extend(matched.warnings.into_iter().map(|notice| notice.code));
+                    }
+                }
                 last = Some((objects::verify(&case.documents(), &registry, &policy).unwrap(), sent));
                 compared += 1;
             }
@@ -156,6 +168,44 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
         families.push(family.name());
     }
     assert!(compared > 100 && families.len() == 6, "{compared} transactions of {families:?}");
+    assert_eq!(refused.into_iter().collect::<Vec<_>>(), ["approval_above_amount", "signature_unverified", "unlimited_approval"]);
+}
+
+/// Nobody can leave unsigned what a wallet has sent.
+#[test]
+fn the_policy_does_not_forbid_to_sign_what_was_sent() {
+    let case = fixtures("tron").into_iter().find(|case| case.value("id") == "tron-permission-own-key").unwrap();
+    let key = case.value("wallet")["secret_key"].as_str().unwrap().to_owned();
+    let policy = objects::policy(br#"{"refused_warnings": ["signature_unverified"]}"#).unwrap();
+    let order = objects::verify(&case.documents(), &registry(), &policy).unwrap();
+    let mut unsigned = objects::prepare(&order, case.text("wallet")).unwrap();
+    objects::sign(&mut unsigned, &key).unwrap();
+    let sent = objects::transactions(&objects::finish(unsigned).unwrap()).remove(0).payload;
+    for failure in
+        [objects::matches(&order, sent.as_bytes()).unwrap_err(), objects::match_with_warnings(&order, sent.as_bytes()).unwrap_err()]
+    {
+        assert_eq!((failure.code, &*failure.at), ("warning_refused", "/transaction"));
+        assert!(!failure.message.contains("do not sign") && failure.message.contains("change the policy"), "{failure}");
+    }
+}
+
+/// Of an array of signatures, none stays if one is refused.
+#[test]
+fn an_array_of_signatures_is_attached_as_a_whole() {
+    let text = std::fs::read(countersign_testkit::project().join("fixtures/chain/tron.json")).unwrap();
+    let file: Value = serde_json::from_slice(&text).unwrap();
+    let signed = file["orders"].as_array().unwrap().iter().find(|order| order["case"] == "tron-permission-two-keys").unwrap();
+    let [first, second] = [0, 1].map(|index| signed["transactions"]["initiate"]["signature"][index].as_str().unwrap());
+    let case = fixtures("tron").into_iter().find(|case| case.value("id") == "tron-permission-two-keys").unwrap();
+    let order = objects::verify(&case.documents(), &registry(), &Policy::default()).unwrap();
+    let mut unsigned = objects::prepare(&order, case.text("wallet")).unwrap();
+    let before = objects::artefacts(&unsigned);
+    let failure = objects::attach(&mut unsigned, "initiate", &json!([first, "11".repeat(65)]).to_string()).unwrap_err();
+    assert_eq!(&*failure.at, "/signatures/initiate/1", "{failure}");
+    assert_eq!(objects::artefacts(&unsigned), before);
+    objects::attach(&mut unsigned, "initiate", first).unwrap();
+    objects::attach(&mut unsigned, "initiate", &json!([first, second]).to_string()).unwrap();
+    assert!(unsigned.missing().iter().all(|id| id.name() != "initiate"));
 }
 
 /// What JavaScript, Python, Kotlin and Swift verify before a payment, without a connection.

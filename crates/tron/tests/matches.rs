@@ -53,7 +53,8 @@ fn what_a_wallet_may_choose_is_free() {
     let order = verified::<Tron>(&case);
     let other = TxContext::new([1, 2], [3; 8], 1_772_601_099_000, 1_772_601_009_000).with_allowance_reset().with_fee_limit(1);
     for step in [ApprovalStep::AsVerified, ApprovalStep::Exact] {
-        let roles: Vec<_> = signed(&case, other.clone().with_approval(step)).iter().map(|one| order.matches(one)).collect();
+        let roles: Vec<Result<_, Refusal>> =
+            signed(&case, other.clone().with_approval(step)).iter().map(|one| Ok(order.match_with_warnings(one)?.0)).collect();
         assert_eq!(roles, [Ok(Role::ApprovalReset), Ok(Role::Approval), Ok(Role::Initiate)], "{step:?}");
     }
     let native = fixture::<Tron>(NATIVE);
@@ -116,6 +117,13 @@ fn what_a_wallet_changes_although_it_may_is_said() -> TestResult {
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalBelowAmount, "/raw_data/contract/data#36-68"));
     let suffixed = changed(&case, &key, |_, trigger| trigger.data.extend([0x80, 0x21]));
     assert_eq!(matched(&suffixed)?, (Role::Initiate, vec![Code::CalldataSuffix]));
+    // Where nobody would read it, it is refused.
+    for transaction in [approved(&order, U256::MAX), approved(&order, amount + U256::from(1)), suffixed] {
+        let refusal = order.matches(&transaction).expect_err("a warning");
+        assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, ""));
+        assert!(refusal.reason().contains(&order.match_with_warnings(&transaction)?.1.list()[0].to_string()), "{refusal}");
+        assert_eq!(order.matches_bytes(&transaction.broadcast_bytes()), Err(refusal));
+    }
     Ok(())
 }
 

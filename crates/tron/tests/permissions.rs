@@ -344,6 +344,9 @@ fn a_transaction_of_a_permission_is_the_orders_with_a_warning() -> TestResult {
             let [warning] = warnings.list() else { panic!("{}: one warning", order.case.id) };
             assert_eq!(warning.code(), Code::SignatureUnverified);
             let text = warning.to_string();
+            let alone = verified.matches(&signed).expect_err("nobody would read who signed");
+            assert_eq!(alone.code(), Code::TransactionMismatch, "{alone}");
+            assert!(alone.reason().contains(&text) && alone.reason().contains("match it with warnings"), "{alone}");
             assert!(order.keys.iter().all(|key| text.contains(&address(key))) && text.contains("the chain decides"), "{text}");
             let id = calls(&order.case).permission.map_or(0, |permission| permission.id);
             assert!(text.contains(&if id == 0 { "the owner permission".to_owned() } else { format!("permission {id}") }), "{text}");

@@ -129,7 +129,13 @@ fun objectTests(fixtures: Fixtures): Map<String, () -> Unit> = mapOf(
             order.prepare(case.wallet).use { unsigned ->
                 unsigned.sign(case.key!!)
                 unsigned.finish().use { signed ->
-                    for (sent in signed.transactions()) equal(order.matches(sent.payload.toByteArray()), sent.role, "role")
+                    for (sent in signed.transactions()) {
+                        val matched = order.matchWithWarnings(sent.payload.toByteArray())
+                        equal(matched.role, sent.role, "role")
+                        equal(matched.warnings.map { it.code }, if (sent.role == "approval") listOf("unlimited_approval") else listOf(), "warnings")
+                        if (matched.warnings.isEmpty()) equal(order.matches(sent.payload.toByteArray()), sent.role, "role")
+                        else refused("transaction_mismatch", "an unlimited approval") { order.matches(sent.payload.toByteArray()) }
+                    }
                 }
             }
             refused("transaction_mismatch", "no transaction") { order.matches("0x00".toByteArray()) }

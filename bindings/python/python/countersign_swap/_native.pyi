@@ -22,6 +22,7 @@ from countersign_swap._shapes import (
     HtlcTerms,
     Leg,
     Line,
+    Matched,
     NativePayload,
     Notice,
     Proof,
@@ -47,6 +48,7 @@ __all__ = [
     "Htlc",
     "HtlcTerms",
     "Line",
+    "Matched",
     "Machine",
     "NativePayload",
     "Need",
@@ -194,29 +196,35 @@ class Order:
     def matches(self, transaction: _Text) -> Role:
         """Returns what a transaction does in this order, such as `approval` or `initiate`.
 
-        Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified.
+        Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified. What the
+        owner would have to be warned about is refused: on EVM and Tron an approval above the amount and bytes behind the calldata, on Tron a
+        permission or signatures that only the chain can judge. `match_with_warnings` returns it.
 
         Args:
             transaction: The transaction that the wallet signed or sent, in the form that docs/spec/batch.md of the project lists: on
                 EVM chains the JSON that `eth_getTransactionByHash` returns, or the raw bytes in hex.
 
         Raises:
-            Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order.
+            Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order, or with the warnings if
+                it is.
         """
-    def match_warnings(self, transaction: _Text) -> list[Notice]:
-        """Returns what a wallet changed or added in a transaction although it may: an approval above the amount, or bytes behind the calldata.
+    def match_with_warnings(self, transaction: _Text) -> Matched:
+        """Returns what a transaction does in this order, such as `approval` or `initiate`, and what the wallet changed or added although it may.
+
+        Show the warnings to the owner: the role alone does not say what else was sent.
 
         Args:
             transaction: As for `matches`.
 
         Raises:
-            Refusal: As `matches`.
+            Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order, or with
+                `warning_refused` for a warning that the policy refuses.
         """
     def find_payment(self, status: _Text) -> str:
         """Finds the payment of an EVM order among calls that a wallet bundled.
 
-        Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. Whoever returned the status
-        states what it says: whether the payment is final, a reader of the source leg decides.
+        Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node that
+        returned the status is trusted for this: whether the payment is final, a reader of the source leg decides.
 
         Args:
             status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).

@@ -35,6 +35,7 @@ __all__ = [
     "KeyServiceSignature",
     "Leg",
     "Line",
+    "Matched",
     "NativePayload",
     "Notice",
     "PayloadKind",
@@ -800,6 +801,23 @@ if TYPE_CHECKING:
             ...
 
     @final
+    class Matched:
+        """What a transaction of an external wallet is in an order."""
+
+        __match_args__ = ("role", "warnings",)
+        @property
+        def role(self) -> Role:
+            """What it does, such as `approval` or `initiate`."""
+            ...
+        @property
+        def warnings(self) -> list[Notice]:
+            """What the wallet changed or added although it may."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
     class HtlcTerms:
         """What one HTLC of a swap must hold, and where it is."""
 
@@ -975,7 +993,7 @@ if TYPE_CHECKING:
             ...
 
 else:
-    from countersign_swap._native import Value, Line, Notice, Coverage, Terms, NativePayload, Request, Transaction, HtlcTerms, Htlc, Proof
+    from countersign_swap._native import Value, Line, Notice, Coverage, Terms, NativePayload, Request, Transaction, Matched, HtlcTerms, Htlc, Proof
 
 class EvmWallet(TypedDict):
     """The wallet context of an EVM chain. Transactions are of type EIP-1559 with `max_fee_per_gas` and `max_priority_fee_per_gas`, and legacy ones with `gas_price`."""

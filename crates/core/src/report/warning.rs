@@ -148,6 +148,22 @@ impl Warnings {
         }
     }
 
+    /// Takes what was matched without its warnings, and requires that none of them is more than information: nobody would read it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] with these warnings.
+    #[doc(hidden)]
+    pub fn none_to_read<T>((matched, warnings): (T, Self)) -> Result<T, Refusal> {
+        let unread = warnings.0.iter().filter(|warning| warning.severity() > Severity::Info);
+        let unread: Vec<_> = unread.map(ToString::to_string).collect();
+        if unread.is_empty() {
+            return Ok(matched);
+        }
+        let reason = format!("{}; to take it all the same, match it with warnings, which returns them beside its role", unread.join("; "));
+        Err(Refusal::new(Code::TransactionMismatch, "").with_reason(reason))
+    }
+
     /// Returns the highest severity; `None` if there are no warnings.
     #[must_use]
     pub fn severity(&self) -> Option<Severity> {

@@ -9,17 +9,20 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
     /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
-    /// may not choose must equal what was verified.
+    /// may not choose must equal what was verified, and what the owner would have to be warned about is refused: on EVM and Tron an approval
+    /// above the amount and bytes behind the calldata, on Tron a permission or signatures that only the chain can judge.
     ///
     /// # Errors
     ///
-    /// As [`match_with_warnings`](Self::match_with_warnings), which also says what the wallet changed although it may.
+    /// As [`match_with_warnings`](Self::match_with_warnings); [`Code::TransactionMismatch`] where that returns a warning above
+    /// [`Severity::Info`](crate::Severity::Info).
     pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
-        self.match_with_warnings(transaction).map(|(role, _)| role)
+        self.match_with_warnings(transaction).and_then(Warnings::none_to_read)
     }
 
     /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
-    /// Tron a larger approval, or bytes behind the calldata; on Solana assertions, or a nonce in place of the blockhash.
+    /// Tron a larger approval, or bytes behind the calldata; on Tron also another permission than the owner's, and several signatures; on
+    /// Solana assertions, or a nonce in place of the blockhash. Show them to the owner: the role alone does not say what else was sent.
     ///
     /// # Errors
     ///
@@ -48,9 +51,10 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] if the bytes are not exactly one signed transaction, or, with the first difference, if the
-    /// transaction is not part of the order. Other codes are those of the family's `received` module.
+    /// transaction is not part of the order or has a warning that [`matches`](Self::matches) refuses. Other codes are those of the family's
+    /// `received` module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        self.match_bytes_with_warnings(bytes).map(|(role, _)| role)
+        self.match_bytes_with_warnings(bytes).and_then(Warnings::none_to_read)
     }
 
     /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed.
@@ -68,7 +72,7 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] if the transaction is not part of the order, and always for a recovery.
+    /// As there, and [`Code::TransactionMismatch`] for every transaction of a recovery.
     pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
         let order = self
             .verified()

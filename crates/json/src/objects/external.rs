@@ -1,30 +1,38 @@
 //! What an external wallet has signed or broadcast, in the forms in which wallets and nodes return it.
 
-use countersign::Verified;
+use countersign::{Refusal, Verified, Warnings};
 
-use super::{Failure, Notice, warnings};
+use super::{Failure, Matched, warnings};
 
-/// Returns the role in an order of a transaction that an external wallet has signed or broadcast, such as `approval` or `initiate`:
-/// see [`Verified::matches`]. Use this with wallets that choose nonce and fees themselves.
+/// Returns the role in an order of a transaction that an external wallet has signed or broadcast, such as `approval` or `initiate`, and
+/// refuses what the owner would have to be warned about: see [`Verified::matches`]. Use this with wallets that choose nonce and fees
+/// themselves.
 ///
 /// The forms of the transaction are listed in `docs/spec/batch.md#external-transactions`.
 ///
 /// # Errors
 ///
-/// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
-/// order.
+/// As [`match_with_warnings`]; [`Failure`] with the code `transaction_mismatch` where that returns a warning above `info`.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
-    Ok(crate::match_with_warnings(order, transaction)?.0.to_string())
+    let matched = crate::match_with_warnings(order, transaction);
+    let role = matched.and_then(|found| Warnings::none_to_read(found).map_err(|refusal| refusal.with_prefix("/transaction")));
+    role.map(|role| role.to_string()).map_err(|refusal| sent(&refusal))
 }
 
-/// Returns what an external wallet changed or added in a transaction of an order although it may, such as a larger approval, or bytes behind
-/// the calldata: see [`Verified::match_with_warnings`]. [`matches()`] says what the transaction does.
+/// Returns the role in an order of a transaction, and what the wallet changed or added although it may: see
+/// [`Verified::match_with_warnings`]. [`matches()`] refuses what the owner has to read.
 ///
 /// # Errors
 ///
-/// As [`matches()`].
-pub fn match_warnings(order: &Verified, transaction: &[u8]) -> Result<Vec<Notice>, Failure> {
-    Ok(warnings(&crate::match_with_warnings(order, transaction)?.1))
+/// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
+/// order.
+pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<Matched, Failure> {
+    let (role, found) = crate::match_with_warnings(order, transaction).map_err(|refusal| sent(&refusal))?;
+    Ok(Matched { role: role.to_string(), warnings: warnings(&found) })
+}
+
+fn sent(refusal: &Refusal) -> Failure {
+    Failure::at_stage(refusal, crate::stage_of_sent(refusal))
 }
 
 /// Finds the payment of an EVM order among calls that an external wallet bundled (EIP-5792), and returns the hash of its transaction. The

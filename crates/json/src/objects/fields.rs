@@ -130,6 +130,14 @@ macro_rules! for_each_shape {
                 spends: Vec<String>,
             }
 
+            /// What a transaction of an external wallet is in an order.
+            Matched {
+                /// What it does, such as `approval` or `initiate`.
+                role: Role,
+                /// What the wallet changed or added although it may.
+                warnings: Vec<Notice>,
+            }
+
             /// What one HTLC of a swap must hold, and where it is.
             HtlcTerms {
                 /// The chain's name in asset ids.

@@ -37,8 +37,10 @@ use countersign_core::json::{self, Cursor};
 use crate::dispatch::{self, Artefacts};
 use crate::line::Outcome;
 
-pub use external::{find_payment, match_warnings, matches};
-pub use fields::{Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+pub use external::{find_payment, match_with_warnings, matches};
+pub use fields::{
+    Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value,
+};
 pub use key::{key_text, secret_text};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
