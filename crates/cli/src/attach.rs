@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use countersign::{Code, Refusal, Unsigned};
+use countersign::{Code, Family, Refusal, Unsigned};
 
 use crate::accepted::Accepted;
 use crate::exit::OK;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 /// Signatures of external signers.
 #[derive(clap::Args)]
 pub(crate) struct SignatureArgs {
-    /// The name of a request and its signature. Can be given several times.
+    /// The name of a request and its signature. Can be given several times; on Tron also with one name, for each key of a permission.
     #[arg(long, value_name = "NAME=SIGNATURE", conflicts_with = "signatures")]
     signature: Vec<String>,
     /// A JSON object that maps request names to signatures. On Bitcoin and Litecoin also the file of the signer: a signed PSBT (version 0 or
@@ -53,9 +53,9 @@ impl SignatureArgs {
     pub(crate) fn attach(&self, order: &mut Unsigned) -> Result<(), Failure> {
         let file = match &self.signatures {
             Some(path) => files::read(path)?.to_vec(),
-            None => by_name(&self.signature)?,
+            None => by_name(&self.signature, order.family() == Family::Tron)?,
         };
-        Ok(countersign_json::attach_file(order, &file).map_err(with_match)?)
+        Ok(countersign_json::attach_file(order, &file)?)
     }
 }
 
@@ -80,20 +80,26 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     texts.open(|values| {
         let case = values.case()?;
         let mut order = case.prepare(&registry, &policy)?;
-        args.signatures.attach(&mut order)?;
+        args.signatures.attach(&mut order).map_err(|failure| match failure {
+            Failure::Refused(refusal) => Failure::Refused(with_match(refusal)),
+            other => other,
+        })?;
         args.page.write(&case, &registry, &policy, Some((&order).into()))?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })
 }
 
-/// Converts `NAME=SIGNATURE` pairs to a JSON object. A repeated name is a usage error.
-fn by_name(pairs: &[String]) -> Result<Vec<u8>, Failure> {
+/// Converts `NAME=SIGNATURE` pairs to a JSON object. A repeated name gives an array where several keys may sign, and is else a usage error.
+fn by_name(pairs: &[String], several: bool) -> Result<Vec<u8>, Failure> {
     let mut object = serde_json::Map::new();
     for pair in pairs {
         let (name, signature) = pair.split_once('=').ok_or_else(|| usage("a signature must have the form NAME=SIGNATURE"))?;
-        if object.insert(name.to_owned(), signature.into()).is_some() {
-            return Err(usage(format_args!("there are two signatures for {name}")));
+        match object.get_mut(name) {
+            None => drop(object.insert(name.to_owned(), signature.into())),
+            Some(_) if !several => return Err(usage(format_args!("there are two signatures for {name}"))),
+            Some(serde_json::Value::Array(list)) => list.push(signature.into()),
+            Some(first) => *first = serde_json::json!([first.take(), signature]),
         }
     }
     serde_json::to_vec(&object).map_err(usage)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign::{Code, Family, Proposal, Registry, Role, Verified, Warnings};
+use countersign::{Code, Family, OrderStage, Proposal, Refusal, Registry, Role, Verified, Warnings};
 use countersign_client::{Http, OrderId};
 use countersign_node::{NodeError, Nodes};
 use serde::Serialize;
@@ -95,7 +95,7 @@ fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -
     match (&args.sent, &args.id) {
         (Some(path), _) => {
             let name = if path == Path::new("-") { "stdin".into() } else { path.to_string_lossy() };
-            Ok(Sent::read(&files::read(path)?, &name, order.family())?.find(order)?)
+            Ok(Sent::read(&files::read(path)?, &name, order.family())?.find(order).map_err(after_sending)?)
         }
         (None, Some(id)) => {
             let nodes = args.nodes.connect(registry, session)?;
@@ -121,8 +121,19 @@ async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found,
     };
     match matched {
         Ok(matched) => Ok(found("transaction", matched)),
-        Err(_) if nodes.find_payment(order, id).await.unwrap_or_default() => Ok(found("receipt", (Role::Initiate, Warnings::default()))),
-        Err(refusal) => Err(refusal.with_prefix("/transaction").into()),
+        // Not where the policy refuses what the wallet changed.
+        Err(refusal) if refusal.code() == Code::TransactionMismatch && nodes.find_payment(order, id).await.unwrap_or_default() => {
+            Ok(found("receipt", (Role::Initiate, Warnings::default())))
+        }
+        Err(refusal) => Err(after_sending(refusal.with_prefix("/transaction"))),
+    }
+}
+
+/// What was sent is not signed any more: nobody is told not to.
+fn after_sending(refusal: Refusal) -> Failure {
+    match countersign_json::stage_of_sent(&refusal) {
+        OrderStage::AfterPaying => Failure::RefusedAfterPaying(refusal),
+        _ => Failure::Refused(refusal),
     }
 }
 
@@ -163,9 +174,13 @@ const fn meaning(role: Role) -> &'static str {
 /// Returns what a match does not prove, and where it can be seen.
 const fn not_proven(family: Family, form: &str) -> &'static str {
     match (family, form.as_bytes()) {
-        (_, b"calls") => "that the wallet states the truth; the chain shows it: `countersign order watch` with --nodes",
         (_, b"receipt") => {
-            "that its block is final, and what else the transaction did; `countersign order watch` with --nodes shows the first"
+            "that its block is final, and what else the transaction did, such as another approval; `countersign order watch` with --nodes \
+             shows the first"
+        }
+        (_, b"calls") => {
+            "that the wallet states the truth, which the chain shows: `countersign order watch` with --nodes; and what else the transaction \
+             did, such as another approval"
         }
         (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
         (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",

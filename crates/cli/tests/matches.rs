@@ -409,6 +409,7 @@ fn bundled_calls_are_proven_by_their_effect() {
     for form in [status(200, json!([receipt(amount)])), receipt(amount), answer] {
         let (code, shown) = world.of(&line, form.to_string().as_bytes());
         assert_eq!((code, &shown["form"], &shown["transaction"]), (0, &json!("calls"), &json!(hash)), "{shown}");
+        assert!(shown["not_proven"].as_str().unwrap().contains("what else the transaction did, such as another approval"), "{shown}");
     }
     for (form, at) in [
         (status(200, json!([receipt(amount - 1)])), "/calls/receipts/0/logs/0"),
@@ -435,6 +436,45 @@ fn attach_names_match() {
     let signature = format!("typed_data={}", Line::load("evm", "evm-second-solver").artefact("/typed_data/signature"));
     let output = world.home.run(NOWHERE, &["attach", "--registry", &world.registry, "--case", &case, "--signature", &signature]);
     assert!(output.status.code() == Some(1) && !said(&output).contains("countersign match"), "{}", said(&output));
+}
+
+/// The keys of a permission sign one transaction, so their signatures have one name. Elsewhere one key signs.
+#[test]
+fn several_keys_sign_under_one_name() {
+    let world = World::new("keys");
+    let file = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/chain/tron.json")).unwrap();
+    let file: Value = serde_json::from_slice(&file).unwrap();
+    let signed = file["orders"].as_array().unwrap().iter().find(|order| order["case"] == "tron-permission-two-keys").unwrap();
+    let [first, second] =
+        [0, 1].map(|index| format!("initiate={}", signed["transactions"]["initiate"]["signature"][index].as_str().unwrap()));
+    let attach = |line: &Line, signatures: &[&str]| {
+        let case = world.file("case.json", line.text.as_bytes());
+        let mut arguments = vec!["attach", "--registry", &world.registry, "--case", &case, "--json"];
+        signatures.iter().for_each(|signature| arguments.extend(["--signature", signature]));
+        let output = world.home.run(NOWHERE, &arguments);
+        (output.status.code().unwrap(), machine(&output).unwrap().0)
+    };
+    let line = Line::load("tron", "tron-permission-two-keys");
+    let (code, shown) = attach(&line, &[&first, &second]);
+    assert_eq!((code, shown["artefacts"]["initiate"]["signatures"].as_array().map(Vec::len)), (0, Some(2)), "{shown}");
+    let (code, shown) = attach(&line, &[&first, &second, &first]);
+    assert_eq!((code, &shown["error"]["at"]), (1, &json!("/signatures/initiate/2")), "{shown}");
+    let (code, shown) = attach(&Line::load("evm", "evm-token-approval-exact"), &[&first, &second]);
+    assert!(code == 2 && shown.to_string().contains("two signatures for initiate"), "{shown}");
+}
+
+/// What is on its way is not signed any more.
+#[test]
+fn the_policy_does_not_forbid_to_sign_what_was_sent() {
+    let world = World::new("policy");
+    let line = Line::load("tron", "tron-permission-own-key");
+    let policy = world.file("policy.json", br#"{"refused_warnings": ["signature_unverified"]}"#);
+    let sent = world.file("sent.json", line.tron().to_string().as_bytes());
+    let (code, shown) = world.run(&line, &[&sent]);
+    assert_eq!((code, &shown["changed"][0]["code"]), (0, &json!("signature_unverified")), "{shown}");
+    let (code, shown) = world.run(&line, &["--policy", &policy, &sent]);
+    assert_eq!((code, &shown["error"]["code"]), (1, &json!("warning_refused")), "{shown}");
+    assert!(!shown.to_string().contains("do not sign") && shown.to_string().contains("change the policy"), "{shown}");
 }
 
 /// A frame of gRPC-web.

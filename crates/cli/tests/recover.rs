@@ -132,6 +132,11 @@ fn both_ways(kept: &Kept, family: &str, command: &[&str], key: &str, leg: &str, 
     assert_eq!((&attached["artefacts"], &attached["transactions"]), (&signed["artefacts"], &signed["transactions"]));
     let attached = kept.ok(&[command, &["--signature", &format!("{name}={signature}")]].concat());
     assert_eq!(attached["transactions"], signed["transactions"]);
+    if matches!(family, "evm" | "tron") {
+        let output = kept.run(&[command, &["--signature", &format!("{name}={}1b", "11".repeat(64))]].concat());
+        let told = said(&output);
+        assert!(told.contains("signature_mismatch") && !told.contains("countersign match"), "recoveries are not matched: {told}");
+    }
     signed
 }
 
