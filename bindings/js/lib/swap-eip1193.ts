@@ -1,7 +1,7 @@
 // Browser wallets as signers of swaps.
 import type { UnsignedOrder } from "./signing.js";
 import type { ChainProvider, Signer, SigningTask } from "./swap-types.js";
-import { typedDataSignature } from "./typed-data.js";
+import { type TypedDataSigner, typedDataSignature } from "./typed-data.js";
 
 /** The members of a transaction that the wallet does not choose by itself. */
 const FIXED = ["from", "to", "data", "value", "chainId"];
@@ -19,8 +19,10 @@ export class NothingSent extends Error {
 /**
  * Signs with a browser wallet (EIP-1193, EIP-6963). It signs messages; transactions it sends by itself, with its own nonce and fees:
  * payments, redemptions and refunds. A prompt of the wallet cannot be taken back: one that is confirmed hours later is sent then.
+ *
+ * @param by - Who signs messages. Name a contract wallet whose signature is as short as a key's, such as a Safe with one owner.
  */
-export function eip1193Signer(provider: ChainProvider): Signer {
+export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {}): Signer {
   // Clients of viem send a request that failed again, and the wallet could pay with each. Providers ignore the option.
   const once = { retryCount: 0 };
   const ask = (method: string, params: readonly unknown[]) => (provider as unknown as Retrying).request({ method, params }, once);
@@ -61,7 +63,7 @@ export function eip1193Signer(provider: ChainProvider): Signer {
     }
     if (message) {
       const signature = await certain(() => ask("eth_signTypedData_v4", [message.signer, message.native.value]));
-      return certain(async () => unsigned.attach(message.name, typeof signature === "string" ? typedDataSignature(signature) : (signature as string)));
+      return certain(async () => unsigned.attach(message.name, typeof signature === "string" ? typedDataSignature(signature, by) : (signature as string)));
     }
     const call = open.find(({ name }) => name === "initiate" || task.purpose !== "funding");
     if (call?.native.kind !== "evm_transaction") throw new NothingSent("the order has no transaction that a wallet could send");

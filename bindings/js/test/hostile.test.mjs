@@ -272,6 +272,18 @@ test("a browser wallet that fails says whether it may have sent", async () => {
   assert.deepEqual(await replyOf("sign", { signers: { base: eip1193Signer(elsewhere) } }), { not_signed: "the wallet is on another chain" });
 });
 
+test("a browser wallet of a contract may sign as briefly as a key", async () => {
+  const [short, attached] = [`0x${"11".repeat(65)}`, []];
+  const wallet = { request: async ({ method }) => (method === "eth_signTypedData_v4" ? short : assert.fail(method)) };
+  const unsigned = {
+    requests: [{ name: "typed_data", signer: "0x1", native: { kind: "typed_data", value: "{}" } }],
+    missing: ["typed_data"],
+    attach: (...signature) => attached.push(signature),
+  };
+  for (const by of [undefined, { contract: true }, { deployed: true }]) await eip1193Signer(wallet, by)(unsigned, { purpose: "funding" });
+  assert.deepEqual(attached.map(([, signature]) => signature), [short, { contract: short }, { contract: short, deployed: true }]);
+});
+
 test("a client of viem does not ask a wallet again that failed", async () => {
   script.transaction = TRANSACTION;
   const asked = [];
