@@ -35,7 +35,8 @@ mod _native {
     use crate::trust::{Policy, Registry};
     #[pymodule_export]
     use crate::values::{
-        Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value, families, in_whole_units,
+        Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value, families,
+        in_whole_units,
     };
 
     #[pymodule_export]
