@@ -112,7 +112,10 @@ impl<C> OrderCalls<'_, C> {
             if approval.is_exact {
                 return Err(refuse(Code::ApprovalNotExact).with_expected(self.amount));
             }
-            warnings.warn_about_approval(approve.amount, self.amount);
+            // An approval as the order has it is in the order's own warnings.
+            if approve.amount != approval.signed.amount {
+                warnings.warn_about_approval(approve.amount, self.amount);
+            }
         }
         Ok(role)
     }

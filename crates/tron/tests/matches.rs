@@ -112,13 +112,16 @@ fn what_a_wallet_changes_although_it_may_is_said() -> TestResult {
     assert_eq!(matched(&approved(&order, amount))?, (Role::Approval, vec![]));
     assert_eq!(matched(&approved(&order, U256::ZERO))?, (Role::ApprovalReset, vec![]));
     assert_eq!(matched(&approved(&order, amount + U256::from(1)))?, (Role::Approval, vec![Code::ApprovalAboveAmount]));
-    assert_eq!(matched(&approved(&order, U256::MAX))?, (Role::Approval, vec![Code::UnlimitedApproval]));
+    // As the service proposed it, which the order itself warns about.
+    assert_eq!(matched(&approved(&order, U256::MAX))?, (Role::Approval, vec![]));
+    assert!(order.warnings().list().iter().any(|warning| warning.code() == Code::UnlimitedApproval));
     let refusal = matched(&approved(&order, amount - U256::from(1))).expect_err("too little");
     assert_eq!((refusal.code(), refusal.location()), (Code::ApprovalBelowAmount, "/raw_data/contract/data#36-68"));
     let suffixed = changed(&case, &key, |_, trigger| trigger.data.extend([0x80, 0x21]));
     assert_eq!(matched(&suffixed)?, (Role::Initiate, vec![Code::CalldataSuffix]));
+    assert_eq!(order.matches(&suffixed), Ok(Role::Initiate), "it is information");
     // Where nobody would read it, it is refused.
-    for transaction in [approved(&order, U256::MAX), approved(&order, amount + U256::from(1)), suffixed] {
+    for transaction in [approved(&order, U256::MAX - U256::from(1)), approved(&order, amount + U256::from(1))] {
         let refusal = order.matches(&transaction).expect_err("a warning");
         assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, ""));
         assert!(refusal.reason().contains(&order.match_with_warnings(&transaction)?.1.list()[0].to_string()), "{refusal}");

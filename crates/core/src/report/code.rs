@@ -299,7 +299,8 @@ impl Code {
             | Self::SecretNotYours
             | Self::TrustsTheService
             | Self::UnlimitedApproval => Severity::Danger,
-            Self::FinalityIgnoresValue
+            Self::CalldataSuffix
+            | Self::FinalityIgnoresValue
             | Self::GaslessFormUnproven
             | Self::KeyNotChecked
             | Self::NonceDiffers
