@@ -10,13 +10,11 @@ use countersign_client::countersign::{Policy, Proposal, Registry, verify_record}
 use countersign_testkit::chain::evm::Evm;
 use serde_json::{Value, json};
 
-use crate::home::said;
-use crate::support::{Reply, Seen, Server, Step};
-use crate::whole::Whole;
+use crate::home::{Home, said};
+use crate::support::{Fixture, Reply, Seen, Server, Service, Step};
 
 /// A node of Base that keeps what was sent, and shows no payment.
-fn node(whole: &Whole) -> (Server, Arc<Mutex<Vec<String>>>) {
-    let fixture = &whole.service.fixture;
+fn node(fixture: &Fixture) -> (Server, Arc<Mutex<Vec<String>>>) {
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
     let (request, response, record) = (fixture.create(), fixture.response.to_string(), fixture.at(Step::Created).to_string());
     let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
@@ -41,6 +39,7 @@ fn node(whole: &Whole) -> (Server, Arc<Mutex<Vec<String>>>) {
                 "eth_feeHistory" => json!({"baseFeePerGas": ["0x1", "0x1"], "reward": [["0x1", "0x1", "0x1"]]}),
                 // Coins that are paid to an account.
                 "eth_call" if params[0]["data"].is_null() => json!("0x"),
+                "eth_call" if params[0]["data"] == "0x313ce567" => json!(format!("{:#066x}", 6)),
                 _ => chain.result(method, params),
             };
             // Nothing reverts, and no answer is the selector of ERC-1271.
@@ -61,25 +60,30 @@ fn node(whole: &Whole) -> (Server, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn a_refused_message_is_paid_with_transactions_by_command() {
-    let whole = Whole::new("delegated");
-    let server = whole.service.start();
-    whole.create(&server.base);
-    let (node, sent) = node(&whole);
-    let mut resume = whole.resume.clone();
-    let wallet = resume.iter().position(|argument| argument == "--wallet").unwrap();
-    drop(resume.drain(wallet..wallet + 2));
-    let policy = whole.home.file("policy.json", r#"{"accepted_warnings": ["redeem_key_not_yours", "trusts_the_service"]}"#);
-    resume.extend(["--node".to_owned(), format!("base={}", node.base), "--policy".to_owned(), policy]);
+    let home = Home::new("delegated");
+    let mut fixture = Fixture::load("evm-record-bitcoin-v2");
+    fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+    fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
+    let (registry, request) = (home.file("registry.json", &fixture.registry), home.file("request.json", &fixture.request.to_string()));
+    let key = home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap());
+    let policy = home.file("policy.json", r#"{"accepted_warnings": ["redeem_key_not_yours", "trusts_the_service"]}"#);
+    let server = Service::new(fixture.clone()).start();
+    let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
+    let created = home.run(&server.base, &create);
+    assert!(created.status.success(), "{}", said(&created));
+    let (node, sent) = node(&fixture);
+    let node = format!("base={}", node.base);
+    let mut resume = vec!["swap", "--resume", fixture.order_id(), "--registry", &registry, "--key-file", &key, "--node", &node];
+    resume.extend(["--policy", &policy, "--yes", "--poll", "20", "--service-secret", "--trust-the-service"]);
     // `--yes` was given before anybody knew that gas has to be paid.
-    let refused = whole.run(&server.base, &resume);
+    let refused = home.run(&server.base, &resume);
     assert!(refused.status.code() == Some(1) && said(&refused).contains("contract_signature_refused"), "{}", said(&refused));
-    let offered = format!("--resume {}", whole.service.fixture.order_id());
+    let offered = format!("--resume {}", fixture.order_id());
     assert!(said(&refused).contains(&offered) && said(&refused).contains("--own-transactions"), "{}", said(&refused));
     assert!(sent.lock().unwrap().is_empty() && server.seen().iter().all(|seen| seen.method != "PATCH"));
 
-    resume.push("--own-transactions".to_owned());
-    let arguments: Vec<_> = resume.iter().map(String::as_str).collect();
-    let (code, told) = whole.home.watched(&server.base, &arguments, "paying", |child| {
+    resume.push("--own-transactions");
+    let (code, told) = home.watched(&server.base, &resume, "paying", |child| {
         let end = Instant::now() + Duration::from_secs(30);
         while sent.lock().unwrap().is_empty() && Instant::now() < end {
             thread::sleep(Duration::from_millis(20));
@@ -90,7 +94,7 @@ fn a_refused_message_is_paid_with_transactions_by_command() {
     let sent = sent.lock().unwrap();
     let payload = sent.first().unwrap_or_else(|| panic!("{told}"));
     let transaction = received::from_bytes(&hex::decode(payload).unwrap()).unwrap();
-    let call = &whole.service.fixture.response["result"]["initiate_transaction"];
+    let call = &fixture.response["result"]["initiate_transaction"];
     assert_eq!(json!(transaction.input().to_string()), call["data"]);
-    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "no message is submitted beside it");
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"), "no message is submitted as well");
 }

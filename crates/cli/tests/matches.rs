@@ -257,8 +257,15 @@ fn a_stored_order_needs_no_files() {
 #[test]
 fn what_a_wallet_changed_although_it_may_is_shown() {
     let world = World::new("allowed");
-    let line = Line::load("evm", "evm-token-approval-unlimited");
-    let (code, shown) = world.of(&line, line.artefact("/approval/signed").as_bytes());
+    let mut line = Line::load("evm", "evm-token-approval-unlimited");
+    let sent = line.artefact("/approval/signed").as_bytes().to_vec();
+    // As the service proposed it, the order itself warns about it.
+    let (code, shown) = world.of(&line, &sent);
+    assert_eq!((code, &shown["role"], &shown["changed"]), (0, &json!("approval"), &json!([])), "{shown}");
+    assert!(shown["warnings"].to_string().contains("unlimited_approval"), "{shown}");
+    // The same from a wallet that was asked for exactly the amount.
+    line.text = line.text.replace(&"f".repeat(64), &format!("{:064x}", 2_500_000_000_u64));
+    let (code, shown) = world.of(&line, &sent);
     assert_eq!((code, &shown["role"], &shown["changed"][0]["code"]), (0, &json!("approval"), &json!("unlimited_approval")), "{shown}");
 }
 

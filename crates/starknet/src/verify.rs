@@ -20,7 +20,7 @@ use crate::htlc::{
 use crate::message::{Domain, Message, MessageForm};
 use crate::payloads::Unsigned;
 use crate::transaction::{Call, ExecutionEncoding, InvokeTransaction};
-use crate::{address, felt, received, signature};
+use crate::{address, felt, signature};
 
 /// The fields of a call. Any other field is refused.
 const CALL_KEYS: [&str; 3] = ["calldata", "selector", "to"];
@@ -78,7 +78,7 @@ impl family::Deposit for Deposit {
     }
 
     fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<InvokeTransaction, Refusal> {
-        received::from_json_on(self.chain_id, bytes)
+        self.read_sent(bytes)
     }
 
     /// Compares the sender and the calls, and requires a signature. It is not verified, because only the account's own code can do that.

@@ -9,8 +9,8 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// Returns the role in this order of a transaction that an external wallet has signed or broadcast.
     ///
     /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
-    /// may not choose must equal what was verified, and what the owner would have to be warned about is refused: on EVM and Tron an approval
-    /// above the amount and bytes behind the calldata, on Tron a permission or signatures that only the chain can judge.
+    /// may not choose must equal what was verified, and what the owner would have to be warned about is refused: on EVM and Tron another
+    /// approval above the amount than the verified one, on Tron a permission or signatures that only the chain can judge.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@
 
 use countersign::starknet::{
     DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
-    ResourceBounds, Starknet, TxContext, Unsigned, felt, received,
+    ResourceBounds, Starknet, TxContext, Unsigned, felt,
 };
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role, VerifiedOrder};
@@ -28,7 +28,7 @@ impl JsonFamily for Starknet {
     }
 
     fn read_transaction(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<InvokeTransaction, Refusal> {
-        received::from_json_on(order.deposit().chain_id, text)
+        order.deposit().read_sent(text)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
