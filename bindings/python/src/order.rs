@@ -108,7 +108,7 @@ impl Order {
     /// Returns what a transaction does in this order, such as `approval` or `initiate`.
     ///
     /// Use it with wallets that choose nonce and fees themselves: everything that they may not choose must be as it was verified. What the
-    /// owner would have to be warned about is refused: on EVM and Tron an approval above the amount and bytes behind the calldata, on Tron a
+    /// owner would have to be warned about is refused: on EVM and Tron another approval above the amount than the verified one, on Tron a
     /// permission or signatures that only the chain can judge. `match_with_warnings` returns it.
     ///
     /// Args:
