@@ -184,14 +184,14 @@ impl Swap {
         Self { kind, pays, fixture, terms, secret: *secret.expose(), verified }
     }
 
-    /// Signs the funding with a nonce of its own. Two of them that are both sent pay twice.
-    pub fn sign(&self, nonce: u64) -> Signed {
+    /// Signs the funding at a time, with a nonce of its own. Two of them that are both sent pay twice.
+    pub fn sign(&self, nonce: u64, now: u64) -> Signed {
         let mut wallet = self.fixture.wallet.clone();
         match self.kind {
             Kind::Evm | Kind::Bnb => wallet["nonce"] = json!(nonce),
             Kind::Tron => {
-                let timestamp = wallet["timestamp"].as_u64().unwrap() + nonce;
-                (wallet["timestamp"], wallet["expiration"]) = (json!(timestamp), json!(timestamp + 60_000));
+                // At least a minute, as wallets let theirs wait.
+                (wallet["timestamp"], wallet["expiration"]) = (json!(now * 1_000), json!(now * 1_000 + 60_000 + nonce));
             }
             Kind::Starknet => wallet["nonce"] = json!(format!("{nonce:#x}")),
             Kind::Solana | Kind::Spl => {

@@ -61,7 +61,7 @@ impl World {
         }
         if !matches!(self.plan.pays, Kind::Evm | Kind::Bnb) {
             let signed = Swap::of(if self.plan.pays == Kind::Spl { Kind::Solana } else { self.plan.pays }, Kind::Evm);
-            let mut kept = signed.sign(self.roll(1_000, 1_000_000)).broadcasts().pop()?;
+            let mut kept = signed.sign(self.roll(1_000, 1_000_000), self.time()).broadcasts().pop()?;
             kept.role = Role::Redeem;
             // What was signed is of another network of the family.
             kept.chain.clone_from(&terms.chain);
@@ -90,7 +90,7 @@ impl World {
         if self.plan.kind.has_blocks() {
             return self.spend(Leg::Source, Leaf::Refund, &[]);
         }
-        let signed = self.swap.sign(self.roll(1_000, 1_000_000));
+        let signed = self.swap.sign(self.roll(1_000, 1_000_000), self.time());
         let mut kept = signed.broadcasts().pop().unwrap();
         kept.role = Role::Refund;
         Some(kept)
@@ -110,7 +110,7 @@ impl World {
             return Err(OwnerError::Unavailable("no price".to_owned()));
         }
         let nonce = self.roll(1_000, 1_000_000);
-        let signed = self.swap.sign(nonce);
+        let signed = self.swap.sign(nonce, self.time());
         let mut funding = SignedFunding::from_signed(&signed);
         // A second signature differs from the first: if both were sent, the order would be paid twice.
         funding.gasless = funding.gasless.map(|signature| format!("{signature}{nonce:08x}"));
