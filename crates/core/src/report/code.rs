@@ -306,7 +306,8 @@ impl Code {
             | Self::NonceDiffers
             | Self::NonceGap
             | Self::OwnSignatureOverwritten
-            | Self::WalletAssertion => Severity::Info,
+            | Self::WalletAssertion
+            | Self::WalletNonce => Severity::Info,
             _ => Severity::Caution,
         }
     }
