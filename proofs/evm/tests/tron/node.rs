@@ -201,6 +201,8 @@ fn a_refund_is_sent_and_found() {
     assert!(matches!(stage.state(Leg::Source), HtlcState::Locked(_)));
     let (blocks, initiated) = (stage.chain().now.block_number(), START + 1);
     stage.chain().now.advance_blocks(initiated + terms.timelock + 1 - blocks);
+    // The expiration counts from an irreversible block.
+    stage.chain().advance(LAG);
     let kept = stage.recover(refund);
     assert!(stage.succeeded(&kept));
     assert_eq!(stage.holds(&terms.initiator), terms.amount);
