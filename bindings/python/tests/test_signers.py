@@ -34,12 +34,15 @@ def check(family: str, registry: countersign_swap.Registry, sign: Sign, same_non
     cases = with_key(family)
     for case in cases:
         unsigned, local = prepare(case, registry), prepare(case, registry)
+        local.sign(case.key)
+        if local.missing():
+            # An account's permission asks for several keys.
+            continue
         for request in unsigned.requests():
             unsigned.attach(request.name, sign(case, request))
         assert unsigned.missing() == []
         if same_nonces:
             assert json.loads(unsigned.artefacts()) == case.expect["artefacts"], case.id
-        local.sign(case.key)
         ours, theirs = local.finish(), unsigned.finish()
         assert [transaction.id for transaction in ours.transactions()] == [transaction.id for transaction in theirs.transactions()]
         if same_nonces:
