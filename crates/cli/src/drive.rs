@@ -191,8 +191,7 @@ impl TerminalOwner<'_> {
         }
         countersign_json::sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
-        self.nodes.check_gasless(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, &order_id))?;
-        self.nodes.check_signers(&signed).await?;
+        self.nodes.check_signed(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, &order_id))?;
         let mut funding = SignedFunding::from_signed(&signed);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();

@@ -106,40 +106,27 @@ impl<T: Transport> Nodes<T> {
         countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy, own)] }
     }
 
-    /// Checks that the signature of a gasless payment will be accepted, before it is sent to the service. On an EVM chain the contract asks an
-    /// owner that has code, and so does this. A payment that is not gasless passes, and so does one on a chain that is not connected.
+    /// Checks that the chain accepts who has signed a payment. Call it before the payment is sent, or submitted to the service.
+    ///
+    /// On an EVM chain the swap contract asks an owner that has code about a gasless signature, and so does this. On Tron an account may have
+    /// permissions with keys of their own, and only the chain knows them. Other payments pass, and so does one on a chain that is not
+    /// connected.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] if the signature will not be accepted. Returns another [`NodeError`] if no endpoint answers or too few
+    /// Returns [`NodeError::Refused`] if the signatures will not be accepted. Returns another [`NodeError`] if no endpoint answers or too few
     /// of them agree.
-    pub async fn check_gasless(&self, signed: &Signed) -> Result<(), NodeError> {
+    pub async fn check_signed(&self, signed: &Signed) -> Result<(), NodeError> {
         match signed {
             #[cfg(feature = "evm")]
-            Signed::Evm(order) => match self.evm(order.chain()) {
-                Ok(chain) => chain.check_gasless(order).await,
-                Err(NodeError::NotConnected(_)) => Ok(()),
-                Err(error) => Err(error),
+            Signed::Evm(order) => match if_connected(self.evm(order.chain()))? {
+                Some(chain) => chain.check_gasless(order).await,
+                None => Ok(()),
             },
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that the keys which have signed a payment can sign for its sender, before it is sent. On Tron an account may have permissions
-    /// with keys of their own, and only the chain knows them. A payment that the sender's own key has signed passes, and so does one on a
-    /// chain that is not connected.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::Refused`] if the keys cannot sign it. Returns another [`NodeError`] if no endpoint answers or too few of them
-    /// agree.
-    pub async fn check_signers(&self, signed: &Signed) -> Result<(), NodeError> {
-        match signed {
             #[cfg(feature = "tron")]
-            Signed::Tron(order) => match self.tron(order.chain()) {
-                Ok(chain) => chain.check_signers(order).await,
-                Err(NodeError::NotConnected(_)) => Ok(()),
-                Err(error) => Err(error),
+            Signed::Tron(order) => match if_connected(self.tron(order.chain()))? {
+                Some(chain) => chain.check_signers(order).await,
+                None => Ok(()),
             },
             _ => Ok(()),
         }
@@ -271,6 +258,16 @@ pub(crate) fn explain_fee(error: NodeError, limit: &str, expense: impl FnOnce(U2
             _ => refusal.into(),
         },
         other => other,
+    }
+}
+
+/// Returns `None` for a chain that is not connected.
+#[cfg(any(feature = "evm", feature = "tron"))]
+fn if_connected<C>(chain: Result<C, NodeError>) -> Result<Option<C>, NodeError> {
+    match chain {
+        Ok(chain) => Ok(Some(chain)),
+        Err(NodeError::NotConnected(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

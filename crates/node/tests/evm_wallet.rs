@@ -443,16 +443,16 @@ async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
     };
     let signed = order("evm-message-integers");
     let magic = "0x1626ba7e00000000000000000000000000000000000000000000000000000000";
-    nodes(chain(), 2).check_gasless(&signed).await.unwrap();
-    nodes(delegated(magic), 2).check_gasless(&signed).await.unwrap();
-    let error = nodes(delegated("0x"), 2).check_gasless(&signed).await.unwrap_err();
+    nodes(chain(), 2).check_signed(&signed).await.unwrap();
+    nodes(delegated(magic), 2).check_signed(&signed).await.unwrap();
+    let error = nodes(delegated("0x"), 2).check_signed(&signed).await.unwrap_err();
     assert_eq!(refused(&error).0, Code::ContractSignatureRefused);
     // One endpoint that says otherwise decides nothing.
     let split = chain().lying(|host, method, _| (host == "a.example" && method == "eth_getCode").then(|| json!("0x6001")));
-    assert_eq!(nodes(split, 2).check_gasless(&signed).await.unwrap_err().code().name(), "node_disagree");
+    assert_eq!(nodes(split, 2).check_signed(&signed).await.unwrap_err().code().name(), "node_disagree");
     // A chain that is not connected says nothing; one that is says nothing about the orders of another.
     let elsewhere = order("evm-token-approval-exact");
-    nodes(chain(), 1).check_gasless(&elsewhere).await.unwrap();
+    nodes(chain(), 1).check_signed(&elsewhere).await.unwrap();
     let Signed::Evm(elsewhere) = elsewhere else { panic!("an EVM order") };
     let error = nodes(chain(), 1).evm("ethereum").unwrap().check_gasless(&elsewhere).await.unwrap_err();
     assert_eq!(refused(&error).0, Code::WalletChainMismatch);

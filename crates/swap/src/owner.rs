@@ -269,7 +269,7 @@ impl HostOwner {
             Ok(signed) => signed,
             Err(reply) => return Ok(reply),
         };
-        match self.nodes.check_gasless(&signed).await {
+        match self.nodes.check_signed(&signed).await {
             Ok(()) => {}
             Err(NodeError::Refused(refusal)) if refusal.code() == Code::ContractSignatureRefused => {
                 let own = self.agree_to_own(order, &signing, &refusal).await?;
@@ -280,7 +280,6 @@ impl HostOwner {
             }
             Err(error) => return Err(of_node(error)),
         }
-        self.nodes.check_signers(&signed).await.map_err(of_node)?;
         Ok(FundingReply::Signed(SignedFunding::from_signed(&signed)))
     }
 
@@ -293,7 +292,7 @@ impl HostOwner {
         Ok(unsigned)
     }
 
-    /// Asks the signer for the signatures of a payment; an inner error is what came in place of them.
+    /// Asks the signer for the signatures of a payment; an inner error is the reply if there are none.
     async fn ask_to_pay(&self, signing: Signing, unsigned: Unsigned) -> Result<Result<Signed, FundingReply>, OwnerError> {
         let asked = Payloads::of(&unsigned);
         let order_id = signing.order_id.clone();

@@ -284,7 +284,7 @@ async fn a_payment_is_sent_only_if_its_keys_can_sign_for_the_account() {
     let check = async |signed: &countersign::Signed, threshold: u64, held: &[[u8; 20]]| {
         let held = account(&ALL, threshold, held);
         let fake = tron(WITHOUT_APPROVAL).lying(move |host, path, _| held(host, path));
-        crate::tron::fake::nodes(fake, 3).check_signers(signed).await
+        crate::tron::fake::nodes(fake, 3).check_signed(signed).await
     };
     assert!(check(&by_two, 2, &[**a, **b]).await.is_ok());
     for (threshold, held) in [(3, vec![**a, **b, [9; 20]]), (1, vec![**a]), (2, vec![])] {
@@ -296,6 +296,6 @@ async fn a_payment_is_sent_only_if_its_keys_can_sign_for_the_account() {
     // The owner's own key under the owner permission asks nothing of the chain.
     let own = countersign_testkit::key::<countersign::tron::Tron>(&crate::tron::fake::case(countersign::Family::Tron, WITHOUT_APPROVAL));
     let nodes = crate::tron::fake::nodes(tron(WITHOUT_APPROVAL), 3);
-    nodes.check_signers(&signed(None, &[&own])).await.unwrap();
+    nodes.check_signed(&signed(None, &[&own])).await.unwrap();
     assert!(nodes.transport().seen.lock().unwrap().is_empty());
 }
