@@ -1,6 +1,8 @@
 //! External wallets, which choose nonce, fees and gas themselves: the parameters for them, and the matching of what they sent.
 use countersign_core::{Code, Policy, Role, Severity};
-use countersign_evm::alloy_consensus::{SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
+use countersign_evm::alloy_consensus::{
+    SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy, TypedTransaction,
+};
 use countersign_evm::alloy_eips::eip2718::Encodable2718 as _;
 use countersign_evm::alloy_primitives::{Address, Bytes, TxKind, U256, hex};
 use countersign_evm::htlc::Approve;
@@ -433,7 +435,9 @@ fn a_transaction_that_delegates_the_account_is_refused() -> TestResult {
 
 #[test]
 fn transactions_are_matched_as_bytes() -> TestResult {
-    received::bytes_are_matched::<Evm>(10, countersign_evm::alloy_eips::Encodable2718::encoded_2718)
+    received::bytes_are_matched::<Evm>(10, countersign_evm::alloy_eips::Encodable2718::encoded_2718, |signed| {
+        TypedTransaction::from(signed.clone()).encoded_for_signing()
+    })
 }
 
 /// A signer that returns the signed transaction is as good as one that returns a signature.

@@ -175,9 +175,11 @@ fn signatures_that_only_the_network_proves_count_by_their_address() -> TestResul
 
 #[test]
 fn transactions_are_matched_as_bytes() -> TestResult {
-    received::bytes_are_matched::<Sui>(10, |signed| bcs::to_bytes(signed).expect("BCS"))?;
+    let bytes = |signed: &SignedTransaction| bcs::to_bytes(signed).expect("BCS");
+    let unsigned = |signed: &SignedTransaction| bytes(&SignedTransaction { signatures: Vec::new(), ..signed.clone() });
+    received::bytes_are_matched::<Sui>(10, bytes, unsigned)?;
     // The form of a node: in a list, with the intent.
-    received::bytes_are_matched::<Sui>(10, |signed| [vec![1, 0, 0, 0], bcs::to_bytes(signed).expect("BCS")].concat())
+    received::bytes_are_matched::<Sui>(10, |signed| [vec![1, 0, 0, 0], bytes(signed)].concat(), unsigned)
 }
 
 #[test]

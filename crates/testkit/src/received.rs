@@ -7,8 +7,13 @@ use crate::restart::signed_order;
 use crate::{TestResult, fixtures, key, verified, wallet};
 
 /// Requires that every transaction of every fixture that can be signed has its role in its own order when it is given as bytes, and that
-/// neither less nor more than these bytes is taken. At least `least` transactions must be signed.
-pub fn bytes_are_matched<F: JsonFamily>(least: usize, bytes: impl Fn(&F::Transaction) -> Vec<u8>) -> TestResult {
+/// neither less nor more than these bytes is taken, and not what `unsigned_bytes` returns: the bytes of the transaction without its signatures. At
+/// least `least` transactions must be signed.
+pub fn bytes_are_matched<F: JsonFamily>(
+    least: usize,
+    bytes: impl Fn(&F::Transaction) -> Vec<u8>,
+    unsigned_bytes: impl Fn(&F::Transaction) -> Vec<u8>,
+) -> TestResult {
     let mut matched = 0;
     for case in fixtures::<F>()?.iter().filter(|case| case.secret_key().is_some()) {
         let order = verified::<F>(case);
@@ -29,6 +34,8 @@ pub fn bytes_are_matched<F: JsonFamily>(least: usize, bytes: impl Fn(&F::Transac
                 let has_to_be_read = warnings.severity().is_some_and(|severity| severity > Severity::Info);
                 assert_eq!(alone, if has_to_be_read { Err(Code::TransactionMismatch) } else { Ok(role) }, "{}: {whose}", case.id);
             }
+            let refusal = order.match_bytes_with_warnings(&unsigned_bytes(&transaction.native)).expect_err("not signed");
+            assert_eq!(refusal.code(), Code::TransactionMismatch, "{}: {refusal}", case.id);
             // All lengths of the first transactions, then a few.
             let step = if matched < 4 { 1 } else { 1 + bytes.len() / 8 };
             let shorter = (0..bytes.len()).step_by(step).map(|len| bytes[..len].to_vec());
