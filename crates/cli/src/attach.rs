@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     })
 }
 
-/// Converts `NAME=SIGNATURE` pairs to a JSON object. A repeated name gives an array where several keys may sign, and is else a usage error.
+/// Converts `NAME=SIGNATURE` pairs to a JSON object. A repeated name becomes an array if several keys may sign. Otherwise it is a usage error.
 fn by_name(pairs: &[String], several: bool) -> Result<Vec<u8>, Failure> {
     let mut object = serde_json::Map::new();
     for pair in pairs {

@@ -154,7 +154,7 @@ impl Verified {
     ///
     /// As [`VerifiedOrder::matches`], or [`Code::TransactionMismatch`] if the transaction is of another family.
     pub fn matches(&self, transaction: &Transaction) -> Result<Role, Refusal> {
-        self.match_with_warnings(transaction).and_then(Warnings::none_to_read)
+        self.match_with_warnings(transaction).and_then(Warnings::only_informational)
     }
 
     /// Returns the role in this order of a transaction, and warnings about what the wallet changed: see
@@ -180,7 +180,7 @@ impl Verified {
     /// is not part of the order or has a warning that [`VerifiedOrder::matches`] refuses. Other codes are those of the family's `received`
     /// module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        self.match_bytes_with_warnings(bytes).and_then(Warnings::none_to_read)
+        self.match_bytes_with_warnings(bytes).and_then(Warnings::only_informational)
     }
 
     /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed: see

@@ -181,7 +181,7 @@ impl<T: Transaction> Unsigned<T> {
         for (key, _) in &signers.keys {
             match prove_by(*key) {
                 Ok(proven) => return Ok(proven),
-                Err(next) if refusal.as_ref().is_none_or(|refusal| says(&next) > says(refusal)) => refusal = Some(next),
+                Err(next) if refusal.as_ref().is_none_or(|refusal| specificity(&next) > specificity(refusal)) => refusal = Some(next),
                 Err(_) => {}
             }
         }
@@ -240,9 +240,9 @@ impl<T: Transaction> Unsigned<T> {
     }
 }
 
-/// Returns how much the refusal of one key says of a signature: least that another public key is beside it, and most, with a reason, that this
-/// key signed, but something else.
-fn says(refusal: &Refusal) -> u8 {
+/// Returns how specific the refusal of one key is. A public key of somebody else is the least specific. A reason, such as that this key signed
+/// another message, is the most specific.
+fn specificity(refusal: &Refusal) -> u8 {
     match refusal.code() {
         Code::KeyMismatch => 0,
         code if refusal.reason() == code.meaning() => 1,

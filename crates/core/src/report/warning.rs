@@ -148,19 +148,19 @@ impl Warnings {
         }
     }
 
-    /// Takes what was matched without its warnings, and requires that none of them is more than information: nobody would read it.
+    /// Drops the warnings of a match, and requires that all of them are informational, because the caller cannot read them.
     ///
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] with these warnings.
     #[doc(hidden)]
-    pub fn none_to_read<T>((matched, warnings): (T, Self)) -> Result<T, Refusal> {
+    pub fn only_informational<T>((matched, warnings): (T, Self)) -> Result<T, Refusal> {
         let unread = warnings.0.iter().filter(|warning| warning.severity() > Severity::Info);
         let unread: Vec<_> = unread.map(ToString::to_string).collect();
         if unread.is_empty() {
             return Ok(matched);
         }
-        let reason = format!("{}; to take it all the same, match it with warnings, which returns them beside its role", unread.join("; "));
+        let reason = format!("{}; match it with warnings to get its role together with them", unread.join("; "));
         Err(Refusal::new(Code::TransactionMismatch, "").with_reason(reason))
     }
 

@@ -17,7 +17,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// As [`match_with_warnings`](Self::match_with_warnings); [`Code::TransactionMismatch`] where that returns a warning above
     /// [`Severity::Info`](crate::Severity::Info).
     pub fn matches(&self, transaction: &F::Transaction) -> Result<Role, Refusal> {
-        self.match_with_warnings(transaction).and_then(Warnings::none_to_read)
+        self.match_with_warnings(transaction).and_then(Warnings::only_informational)
     }
 
     /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
@@ -54,7 +54,7 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     /// transaction is not part of the order or has a warning that [`matches`](Self::matches) refuses. Other codes are those of the family's
     /// `received` module.
     pub fn matches_bytes(&self, bytes: &[u8]) -> Result<Role, Refusal> {
-        self.match_bytes_with_warnings(bytes).and_then(Warnings::none_to_read)
+        self.match_bytes_with_warnings(bytes).and_then(Warnings::only_informational)
     }
 
     /// Returns the role of a signed transaction, given as bytes, and warnings about what the wallet changed.

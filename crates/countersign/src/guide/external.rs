@@ -51,16 +51,16 @@
 //!
 //! # Signers of teams
 //!
-//! Here the key lies in a service, and no program of the team has it. `examples/team-signers` in the repository has a file to copy for each,
+//! A service holds the key, and no program of the team has it. `examples/team-signers` in the repository has a file to copy for each,
 //! and tests it with the test double of its own library, which holds a published key:
 //!
-//! | the key lies in | by | the order gets the signature through | the answer of another key, or over something else |
+//! | the key is in | by | the order gets the signature through | the answer of another key, or over something else |
 //! |---|---|---|---|
 //! | AWS KMS | `alloy-signer-aws` | `sign_with_async` | `key_mismatch` before anything is signed; a wrong signature is the library's own error |
 //! | Google Cloud KMS | `alloy-signer-gcp` | `sign_with_async` | the same |
 //! | Turnkey | `alloy-signer-turnkey` | `sign_with_async` | `signature_mismatch` |
 //! | Vault, AWS KMS, Turnkey, Fireblocks and others, for Solana | `solana-keychain` | `requests` and `attach` | `signature_mismatch` |
-//! | an HTTP service of the team's own, for any family | HTTP and text | `requests` and `attach_text` | `signature_mismatch`; `signature_malformed` for what is none |
+//! | an HTTP service of the team's own, for any family | HTTP and text | `requests` and `attach_text` | `signature_mismatch`; `signature_malformed` for text that is not a signature |
 //!
 //! A key service returns DER without a recovery id, and a high s half of the time. Either way the order gets the bytes that the key itself would
 //! have signed. What is checked is the signature, not the service: a service that should refuse an order needs its documents, and verifies them

@@ -15,7 +15,7 @@ use super::{Failure, Matched, warnings};
 /// As [`match_with_warnings`]; [`Failure`] with the code `transaction_mismatch` where that returns a warning above `info`.
 pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> {
     let matched = crate::match_with_warnings(order, transaction);
-    let role = matched.and_then(|found| Warnings::none_to_read(found).map_err(|refusal| refusal.with_prefix("/transaction")));
+    let role = matched.and_then(|found| Warnings::only_informational(found).map_err(|refusal| refusal.with_prefix("/transaction")));
     role.map(|role| role.to_string()).map_err(|refusal| sent(&refusal))
 }
 
