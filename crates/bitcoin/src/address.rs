@@ -14,14 +14,17 @@ use crate::transaction::fee_rate::FeeRate;
 /// A Bitcoin-like chain: a coin and one of its networks.
 ///
 /// ```
-/// use countersign_bitcoin::Chain;
-/// use countersign_core::chains::{BitcoinNet, Coin};
+/// use countersign::bitcoin::Chain;
+/// use countersign::chains::{BitcoinNet, Coin};
 ///
 /// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
 /// let script = chain.script("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", "/to")?;
 /// assert_eq!(chain.dust_limit(&script).to_sat(), 294);
-/// assert_eq!(chain.address(&script).as_deref(), Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"));
-/// # Ok::<(), countersign_core::Refusal>(())
+/// assert_eq!(
+///     chain.address(&script).as_deref(),
+///     Some("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4")
+/// );
+/// # Ok::<(), countersign::Refusal>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
@@ -123,7 +126,7 @@ impl Chain {
 /// The destination of a payment: an address, or a script pubkey that has one.
 ///
 /// ```
-/// use countersign_bitcoin::Destination;
+/// use countersign::bitcoin::Destination;
 ///
 /// let change: Destination = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4".into();
 /// assert!(matches!(change, Destination::Address(_)));

@@ -28,7 +28,7 @@ use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
 /// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
-/// let _ = countersign_bitcoin::Bitcoin(());
+/// let _ = countersign::bitcoin::Bitcoin(());
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Bitcoin(());

@@ -12,9 +12,9 @@ pub(crate) use psbt::MAGIC as PSBT;
 /// Decodes a transaction from its bytes in consensus encoding, as `getrawtransaction` returns them in hex.
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_bitcoin::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-/// use countersign_bitcoin::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::bitcoin::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign::bitcoin::received;
 ///
 /// let role = order.matches(&received::from_bytes(from_node)?)?;
 /// # Ok(())
@@ -35,9 +35,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Transaction, Refusal> {
 /// Decodes a PSBT of version 0 (BIP-174) or 2 (BIP-370) from its bytes. One of version 2 is converted to version 0.
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_bitcoin::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
-/// use countersign_bitcoin::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::bitcoin::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
+/// use countersign::bitcoin::received;
 ///
 /// let role = order.deposit().matches_psbt(&received::psbt_from_bytes(from_wallet)?)?;
 /// # Ok(())

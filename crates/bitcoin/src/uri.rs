@@ -14,12 +14,16 @@ use crate::address::Chain;
 /// networks.
 ///
 /// ```
-/// use countersign_bitcoin::bitcoin::Amount;
-/// use countersign_bitcoin::{Chain, uri};
-/// use countersign_core::chains::{BitcoinNet, Coin};
+/// use countersign::bitcoin::bitcoin::Amount;
+/// use countersign::bitcoin::{Chain, uri};
+/// use countersign::chains::{BitcoinNet, Coin};
 ///
 /// let chain = Chain { coin: Coin::Bitcoin, net: BitcoinNet::Main };
-/// let uri = uri::payment_uri(chain, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", Amount::from_sat(50_000));
+/// let uri = uri::payment_uri(
+///     chain,
+///     "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///     Amount::from_sat(50_000),
+/// );
 /// assert_eq!(uri, "bitcoin:bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4?amount=0.0005");
 /// ```
 #[must_use]

@@ -5,13 +5,15 @@
 //! spellings of one account are equal and two accounts never are.
 //!
 //! ```
-//! use countersign_chains::{Network, address};
+//! use countersign::chains::{Network, address};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let network = Network::parse("evm:1")?;
 //! let account = address::parse(&network, "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
 //! assert_eq!(account.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
-//! assert!(address::parse(&network, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").is_err());
+//! assert!(
+//!     address::parse(&network, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").is_err()
+//! );
 //! # Ok(())
 //! # }
 //! ```

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// place of a height.
 ///
 /// ```
-/// use countersign_chains::BlockHeight;
+/// use countersign::chains::BlockHeight;
 ///
 /// let (funded, newest) = (BlockHeight::from(840_000), BlockHeight::from(840_005));
 /// assert_eq!(newest.blocks_since(funded), Some(5));

@@ -78,9 +78,9 @@ pub enum BitcoinNet {
 /// A network that a registry names as `<family>:<network>`.
 ///
 /// ```
-/// use countersign_chains::{Family, Network};
+/// use countersign::chains::{Family, Network};
 ///
-/// # fn main() -> Result<(), countersign_chains::NetworkError> {
+/// # fn main() -> Result<(), countersign::chains::NetworkError> {
 /// assert_eq!(Network::parse("evm:8453")?, Network::Evm(8_453));
 /// assert_eq!(Network::parse("litecoin:testnet")?.family(), Family::Bitcoin);
 /// # Ok(())
@@ -139,7 +139,7 @@ impl Network {
     /// Parses `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:testnet`. [`FromStr`] does the same.
     ///
     /// ```
-    /// use countersign_chains::Network;
+    /// use countersign::chains::Network;
     ///
     /// assert_eq!("evm:1".parse(), Ok(Network::Evm(1)));
     /// assert_eq!(Network::parse("evm:1"), "evm:1".parse());

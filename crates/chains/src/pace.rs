@@ -59,7 +59,7 @@ impl Pace {
 /// second shorter than it looks, and the result is rounded down.
 ///
 /// ```
-/// use countersign_chains::{UnixTime, pace};
+/// use countersign::chains::{UnixTime, pace};
 ///
 /// let at = |height: u64, seconds| (height.into(), UnixTime::from_secs(seconds));
 /// assert_eq!(pace::measure(at(600, 121), [at(0, 0)]), Some(200));

@@ -50,7 +50,7 @@ impl ChainProfile {
     /// as in `ethereum_hoodi`. Any other chain has the profile of its family, or of its coin.
     ///
     /// ```
-    /// use countersign_chains::{ChainProfile, Network};
+    /// use countersign::chains::{ChainProfile, Network};
     ///
     /// let nominal = |name| ChainProfile::of(name, &Network::Evm(560_048)).pace.nominal;
     /// assert_eq!([nominal("ethereum_hoodi"), nominal("hoodi")], [12_000, 2_000]);
@@ -65,7 +65,7 @@ impl ChainProfile {
     /// Returns the profile of the known chain with a network's id, as in `evm:8453`; otherwise that of its family, or of its coin.
     ///
     /// ```
-    /// use countersign_chains::{ChainProfile, Network};
+    /// use countersign::chains::{ChainProfile, Network};
     ///
     /// let fastest = |id| ChainProfile::of_network(&Network::Evm(id)).pace.fastest;
     /// assert_eq!([fastest(1), fastest(8_453), fastest(999)], [12_000, 100, 100]);

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 /// a clock.
 ///
 /// ```
+/// use countersign::chains::UnixTime;
 /// use std::time::Duration;
-/// use countersign_chains::UnixTime;
 ///
-/// let (block, now) = (UnixTime::from_millis(1_752_035_898_632), UnixTime::from_secs(1_752_035_910));
+/// let (block, now) =
+///     (UnixTime::from_millis(1_752_035_898_632), UnixTime::from_secs(1_752_035_910));
 /// assert_eq!(now.saturating_duration_since(block), Duration::from_secs(12));
 /// assert_eq!(block.saturating_duration_since(now), Duration::ZERO);
 /// assert_eq!(block.saturating_add(Duration::from_secs(12)), now);

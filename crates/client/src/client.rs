@@ -21,9 +21,16 @@ use countersign_transport::{BoxTransport, Request, Response, Transport};
 /// use countersign_client::{Api, Client, Http, OrderId, Timeouts};
 ///
 /// # async fn show() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = Client::new(Api::new("https://service.example", None)?, Http::new(Timeouts::default())?);
-/// let id = OrderId::parse("4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26")?;
-/// if let Some(redemption) = client.order(&id).await?.value.destination_swap.redeem_tx_hash {
+/// let client = Client::new(
+///     Api::new("https://service.example", None)?,
+///     Http::new(Timeouts::default())?,
+/// );
+/// let id = OrderId::parse(
+///     "4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26",
+/// )?;
+/// if let Some(redemption) =
+///     client.order(&id).await?.value.destination_swap.redeem_tx_hash
+/// {
 ///     println!("redeemed by {redemption}");
 /// }
 /// # Ok(())

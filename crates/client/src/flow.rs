@@ -18,9 +18,13 @@ use countersign_transport::Transport;
 ///
 /// ```no_run
 /// use countersign_client::countersign::{Policy, Registry};
-/// use countersign_client::{Client, Error, Flow, Http, CreatedOrder};
+/// use countersign_client::{Client, CreatedOrder, Error, Flow, Http};
 ///
-/// fn verify_in_background(client: Client<Http>, registry: Registry, swap: CreatedOrder) -> tokio::task::JoinHandle<Result<(), Error>> {
+/// fn verify_in_background(
+///     client: Client<Http>,
+///     registry: Registry,
+///     swap: CreatedOrder,
+/// ) -> tokio::task::JoinHandle<Result<(), Error>> {
 ///     let flow = Flow::new(client, registry, Policy::default());
 ///     tokio::spawn(async move {
 ///         let verified = flow.verify(&swap).await?;

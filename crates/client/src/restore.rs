@@ -63,12 +63,16 @@ pub enum NotRestored {
 /// use std::collections::BTreeMap;
 ///
 /// use countersign_client::countersign::OrderRecord;
-/// use countersign_client::restore::{RestoreError, Restoration};
+/// use countersign_client::restore::{Restoration, RestoreError};
 /// use countersign_store::Store;
 /// use countersign_store::rescue::{Extent, Phrase};
 ///
 /// /// Restores the orders that the service lists for the owner's addresses, by their ids.
-/// fn restore(phrase: &Phrase, listed: &BTreeMap<String, OrderRecord>, store: &Store) -> Result<(), RestoreError> {
+/// fn restore(
+///     phrase: &Phrase,
+///     listed: &BTreeMap<String, OrderRecord>,
+///     store: &Store,
+/// ) -> Result<(), RestoreError> {
 ///     let search = Restoration::search(phrase, listed, &Extent::default(), &mut |_, _| {})?;
 ///     for (id, outcome) in search.restore(store)? {
 ///         match outcome {

@@ -24,8 +24,16 @@ use crate::request::OrderId;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let request = CreateOrder::new(
-///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
-///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+///     RequestedLeg::new(
+///         "ethereum:usdc".parse()?,
+///         "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+///         U256::from(5_000_000),
+///     ),
+///     RequestedLeg::new(
+///         "bitcoin:btc".parse()?,
+///         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///         U256::from(4_900),
+///     ),
 /// );
 /// let response = br#"{"status":"Ok","result":{"order_id":"4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26"}}"#;
 /// let swap = CreatedOrder::new(request, *response)?;

@@ -18,7 +18,7 @@ use crate::verify::{OrderContext, SwapTerms};
 /// Shows a method of `T` that this crate calls it. A seal of one type is of no use with another.
 ///
 /// ```compile_fail
-/// use countersign_core::family::Seal;
+/// use countersign::family::Seal;
 /// fn forge<T>() -> Seal<T> {
 ///     Seal(std::marker::PhantomData)
 /// }

@@ -26,7 +26,7 @@ pub struct Gasless;
 /// How an order is funded. `C` is what the wallet's own transactions need: nonce and fees, or a blockhash.
 ///
 /// ```
-/// use countersign_core::{FundingPath, Gasless};
+/// use countersign::{FundingPath, Gasless};
 ///
 /// let path: FundingPath<u64> = Gasless.into();
 /// assert_eq!(path, FundingPath::Gasless);

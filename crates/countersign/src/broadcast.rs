@@ -14,7 +14,10 @@ use crate::states::{Signed, Transaction};
 ///
 /// let stored = r#"{"chain":"base","role":"refund","id":"0x5f1e","payload":"0x02f8"}"#;
 /// let transaction: BroadcastTransaction = serde_json::from_str(stored)?;
-/// assert_eq!((transaction.role, transaction.payload.as_str()), (Role::Refund, "0x02f8"));
+/// assert_eq!(
+///     (transaction.role, transaction.payload.as_str()),
+///     (Role::Refund, "0x02f8")
+/// );
 /// assert_eq!(serde_json::to_string(&transaction)?, stored);
 /// # Ok::<(), serde_json::Error>(())
 /// ```

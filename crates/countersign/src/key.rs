@@ -14,7 +14,8 @@ any_family! {
     #[cfg_attr(not(feature = "evm"), doc = "```ignore")]
     /// use countersign::{Family, Key};
     ///
-    /// let key = Key::parse(Family::Evm, "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8")?;
+    /// let text = "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8";
+    /// let key = Key::parse(Family::Evm, text)?;
     /// let account = key.account().expect("an EVM key has one account");
     /// assert_eq!(account.to_string(), "0x777877C6AEe64Fd401473fCC1b1d299A9Fcc77dA");
     /// # Ok::<(), countersign::Refusal>(())

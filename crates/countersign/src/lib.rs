@@ -22,15 +22,21 @@
 //! use countersign::evm::{self, ApprovalStep, TxContext};
 //! use countersign::{Blame, CreateOrder, Policy, Proposal, Registry};
 //!
-//! let registry: Registry = include_str!("../doc/registry.json").parse()?; // pinned by the wallet
-//! let request: CreateOrder = include_str!("../doc/request.json").parse()?; // or `CreateOrder::new(source, destination)`
-//! let response = include_str!("../doc/response.json"); // of `POST /v2/orders`: nothing in it is trusted
-//! let record = include_str!("../doc/record.json"); // of `GET /v2/orders/{order}`: not trusted either
+//! // Pinned by the wallet.
+//! let registry: Registry = include_str!("../doc/registry.json").parse()?;
+//! // Or `CreateOrder::new(source, destination)`.
+//! let request: CreateOrder = include_str!("../doc/request.json").parse()?;
+//! // Of `POST /v2/orders`: nothing in it is trusted.
+//! let response = include_str!("../doc/response.json");
+//! // Of `GET /v2/orders/{order}`: not trusted either.
+//! let record = include_str!("../doc/record.json");
 //! let policy = Policy::default();
 //!
-//! // Every byte of the response is decoded, and compared with what the request and the registry imply. The record adds the
-//! // destination: without it, only the warning `no_order_record` says that nothing is known about that leg.
-//! let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
+//! // Every byte of the response is decoded, and compared with what the request and the
+//! // registry imply. The record adds the destination: without it, only the warning
+//! // `no_order_record` says that nothing is known about that leg.
+//! let proposal =
+//!     Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
 //! let order = evm::verify(proposal, &registry, &policy)?;
 //! println!("{}", order.summary()); // what the user reads; `order.terms()` has the values
 //! for warning in order.warnings() {
@@ -38,19 +44,32 @@
 //! }
 //!
 //! // The wallet adds its nonce and fees, again whenever they change.
-//! let context = TxContext::eip1559(891, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! let context = TxContext::eip1559(891, 30_000_000_000, 1_000_000_000)
+//!     .with_approval(ApprovalStep::Exact);
 //! let mut unsigned = order.prepare(context)?;
 //!
-//! // A local key signs here. For other signers: `requests()` out and `attach()` back, or `sign_with(&alloy_signer)`.
-//! let test_key: evm::Key = "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8".parse()?;
+//! // A local key signs here. For other signers: `requests()` out and `attach()` back, or
+//! // `sign_with(&alloy_signer)`.
+//! let test_key: evm::Key =
+//!     "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8".parse()?;
 //! unsigned.sign(&test_key)?;
 //! for transaction in unsigned.finish()?.transactions() {
-//!     println!("{}: {} with {} bytes", transaction.role, transaction.id, transaction.bytes.len());
+//!     println!(
+//!         "{}: {} with {} bytes",
+//!         transaction.role,
+//!         transaction.id,
+//!         transaction.bytes.len()
+//!     );
 //! }
 //!
 //! // A response that pays another redeemer is refused, and there is nothing to sign.
-//! let tampered = response.replace("8a47d35b5e9bffb780744735d27117759b0bc2ea", "8a47d35b5e9bffb780744735d27117759b0bc2eb");
-//! let refusal = evm::verify(Proposal::new(&request, tampered.as_bytes()), &registry, &policy).unwrap_err();
+//! let tampered = response.replace(
+//!     "8a47d35b5e9bffb780744735d27117759b0bc2ea",
+//!     "8a47d35b5e9bffb780744735d27117759b0bc2eb",
+//! );
+//! let refusal =
+//!     evm::verify(Proposal::new(&request, tampered.as_bytes()), &registry, &policy)
+//!         .unwrap_err();
 //! assert_eq!(refusal.blame(), Blame::Service);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -9,7 +9,8 @@
 //! use countersign::reader::{Answer, Fault, HtlcQuorum, HtlcReader, Known, Request};
 //! use countersign::{FinalityRule, Funded, Hold, Refusal, UnixTime, VerifiedTerms};
 //!
-//! /// Reads the destination from two endpoints. `send` sends one request to one of them, as it is.
+//! /// Reads the destination from two endpoints. `send` sends one request to one of them, as
+//! /// it is.
 //! fn read(
 //!     terms: &VerifiedTerms,
 //!     send: impl Fn(&str, &Request) -> Answer,
@@ -20,7 +21,8 @@
 //!     for endpoint in ["one", "another"] {
 //!         let mut reader = HtlcReader::new(&terms.destination, &Known::default())?;
 //!         while !reader.requests().is_empty() {
-//!             let answers: Vec<_> = reader.requests().iter().map(|request| send(endpoint, request)).collect();
+//!             let answers: Vec<_> =
+//!                 reader.requests().iter().map(|request| send(endpoint, request)).collect();
 //!             reader.answer(&answers).expect("one answer for each request");
 //!         }
 //!         quorum.hear(endpoint, reader.finish());

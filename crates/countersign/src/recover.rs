@@ -12,7 +12,10 @@
 //! use countersign::{OrderRecord, Refusal, Registry};
 //!
 //! /// Returns the calldata that refunds what was paid on an EVM chain.
-//! fn refund(record: &OrderRecord, registry: &Registry) -> Result<Option<Vec<u8>>, Refusal> {
+//! fn refund(
+//!     record: &OrderRecord,
+//!     registry: &Registry,
+//! ) -> Result<Option<Vec<u8>>, Refusal> {
 //!     match recover::refund(record, Leg::Source, registry)? {
 //!         # #[cfg(feature = "evm")]
 //!         Recovery::Evm(recovery) => Ok(Some(recovery.call().data.to_vec())),

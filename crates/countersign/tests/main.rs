@@ -15,6 +15,7 @@ mod codes;
 mod contributing;
 mod fate;
 mod key;
+mod pages;
 mod recover;
 mod registry;
 mod versions;

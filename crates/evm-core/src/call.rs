@@ -47,11 +47,11 @@ const WORD: usize = 32;
 /// The terms of an `initiate` call.
 ///
 /// ```
+/// use countersign::json::At;
 /// use countersign_evm_core::alloy_primitives::{Address, B256, U256};
 /// use countersign_evm_core::call::{Caller, Initiate, InitiateAbi};
-/// use countersign_core::json::At;
 ///
-/// # fn main() -> Result<(), countersign_core::Refusal> {
+/// # fn main() -> Result<(), countersign::Refusal> {
 /// let call = Initiate {
 ///     initiator: None,
 ///     redeemer: Address::repeat_byte(2),
@@ -62,7 +62,10 @@ const WORD: usize = 32;
 /// };
 /// let data = call.encode();
 /// assert_eq!((&data[..4], data.len()), (&[0x97, 0xff, 0xc7, 0xae][..], 132));
-/// assert_eq!(Initiate::decode(&data, Caller::Owner, InitiateAbi::All, &At::root(""))?, call);
+/// assert_eq!(
+///     Initiate::decode(&data, Caller::Owner, InitiateAbi::All, &At::root(""))?,
+///     call
+/// );
 /// # Ok(())
 /// # }
 /// ```

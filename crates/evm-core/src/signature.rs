@@ -24,10 +24,11 @@ pub(crate) use proof::{Asked, is_of, not_a_contract, prove};
 /// It signs in constant time, without blinding. Use an external signer where other side channels matter.
 ///
 /// ```
-/// use countersign_evm_core::signature::Key;
+/// use countersign::evm::Key;
 ///
-/// # fn main() -> Result<(), countersign_core::ParseError> {
-/// let key: Key = "0x4646464646464646464646464646464646464646464646464646464646464646".parse()?;
+/// # fn main() -> Result<(), countersign::ParseError> {
+/// let key: Key =
+///     "0x4646464646464646464646464646464646464646464646464646464646464646".parse()?;
 /// assert_eq!(key.address().to_string(), "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F");
 /// assert_eq!(format!("{key:?}"), "Key(..)");
 /// # Ok(())

@@ -30,9 +30,12 @@ pub fn read(chain_id: u64, cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
 /// Parses an address on the chain with this id. On Rootstock, the letters may carry the checksum of EIP-1191 instead.
 ///
 /// ```
-/// let address = countersign_evm::address::parse(1, "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")?;
+/// let address = countersign::evm::address::parse(
+///     1,
+///     "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed",
+/// )?;
 /// assert_eq!(address.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
-/// # Ok::<(), countersign_core::ParseError>(())
+/// # Ok::<(), countersign::ParseError>(())
 /// ```
 ///
 /// # Errors

@@ -52,11 +52,13 @@ impl SendTransaction {
 /// send the calls one after the other.
 ///
 /// ```
-/// # fn request(order: &countersign_evm::VerifiedOrder) {
+/// # fn request(order: &countersign::evm::VerifiedOrder) {
 /// use serde_json::json;
 ///
-/// let calls = order.deposit().send_calls(countersign_evm::ApprovalStep::Exact).without_atomicity();
-/// let calls = calls.with_capabilities(json!({ "paymasterService": { "url": "https://paymaster.example", "optional": true } }));
+/// let calls =
+///     order.deposit().send_calls(countersign::evm::ApprovalStep::Exact).without_atomicity();
+/// let paymaster = json!({ "url": "https://paymaster.example", "optional": true });
+/// let calls = calls.with_capabilities(json!({ "paymasterService": paymaster }));
 /// let params = json!([calls]);
 /// // provider.request({ method: "wallet_sendCalls", params })
 /// # }
@@ -122,8 +124,8 @@ impl Deposit {
     /// Returns the parameters of one `eth_sendTransaction` for each call, in the order in which the wallet must send them.
     ///
     /// ```
-    /// # fn request(order: &countersign_evm::VerifiedOrder) {
-    /// for call in order.deposit().send_transactions(countersign_evm::ApprovalStep::Exact) {
+    /// # fn request(order: &countersign::evm::VerifiedOrder) {
+    /// for call in order.deposit().send_transactions(countersign::evm::ApprovalStep::Exact) {
     ///     let params = serde_json::json!([call]);
     ///     // provider.request({ method: "eth_sendTransaction", params })
     /// }

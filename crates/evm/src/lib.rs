@@ -42,7 +42,7 @@ pub use alloy::{SignerError, ViaWallet};
 /// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
-/// let _ = countersign_evm::Evm(());
+/// let _ = countersign::evm::Evm(());
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Evm(());

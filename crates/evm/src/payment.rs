@@ -48,9 +48,9 @@ impl Deposit {
     /// did, such as a larger approval, is not checked.
     ///
     /// ```
-    /// # use countersign_core::Refusal;
-    /// # fn check(order: &countersign_evm::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
-    /// use countersign_evm::received;
+    /// # use countersign::Refusal;
+    /// # fn check(order: &countersign::evm::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
+    /// use countersign::evm::received;
     ///
     /// // provider.request({ method: "wallet_getCallsStatus", params: [id] })
     /// let status = received::calls_status(from_wallet)?;

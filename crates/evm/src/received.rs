@@ -49,9 +49,9 @@ fn decode<T: RlpEcdsaDecodableTx + RlpEcdsaEncodableTx>(bytes: &[u8]) -> Option<
 /// the hash of the transaction.
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_evm::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-/// use countersign_evm::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::evm::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign::evm::received;
 ///
 /// let role = order.matches(&received::from_json(from_node)?)?;
 /// # Ok(())

@@ -42,9 +42,10 @@ const BY_ANOTHER: &str = "another account sent the transaction: if a relay, a bu
 /// The wallet's part of an order's transactions: nonce, fees, and the choice of approvals.
 ///
 /// ```
-/// use countersign_evm::{ApprovalStep, TxContext};
+/// use countersign::evm::{ApprovalStep, TxContext};
 ///
-/// let calls = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+/// let calls = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000)
+///     .with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.nonce, 7);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -135,7 +135,9 @@ impl NodeConfig {
     /// ```
     /// let config = countersign_node::NodeConfig::from_json(
     ///     br#"{"base": ["https://base.example/key"],
-    ///          "litecoin": {"endpoints": ["https://one.example/api", "rpc+http://user:word@127.0.0.1:9332"], "quorum": 2}}"#,
+    ///          "litecoin": {"endpoints": ["https://one.example/api",
+    ///                                     "rpc+http://user:word@127.0.0.1:9332"],
+    ///                       "quorum": 2}}"#,
     /// )?;
     /// assert_eq!(config.names().collect::<Vec<_>>(), ["base", "litecoin"]);
     /// assert!(!format!("{config:?}").contains("word"));

@@ -58,7 +58,10 @@ impl Endpoint {
     /// ```
     /// use countersign_node::Endpoint;
     ///
-    /// assert_eq!(Endpoint::parse("https://user:password@node.example/key")?.host(), "node.example");
+    /// assert_eq!(
+    ///     Endpoint::parse("https://user:password@node.example/key")?.host(),
+    ///     "node.example"
+    /// );
     /// assert!(Endpoint::parse("http://node.example").is_err());
     /// # Ok::<(), countersign_node::NodeError>(())
     /// ```

@@ -57,7 +57,15 @@ impl<T: Transport> Nodes<T> {
     /// #     nodes: &Nodes<T>, record: &OrderRecord, key: &SettlementKey, registry: &Registry, policy: &Policy,
     /// # ) -> Result<Vec<BroadcastTransaction>, NodeError> {
     /// let refund = recover::refund(record, Leg::Source, registry)?;
-    /// let signed = nodes.settle(&refund, &record.source_swap.chain, Attempt::First(Speed::Normal), key, policy).await?;
+    /// let signed = nodes
+    ///     .settle(
+    ///         &refund,
+    ///         &record.source_swap.chain,
+    ///         Attempt::First(Speed::Normal),
+    ///         key,
+    ///         policy,
+    ///     )
+    ///     .await?;
     /// # Ok(signed.broadcasts()) }
     /// ```
     ///

@@ -66,10 +66,14 @@ pub(crate) fn is_well_known(address: &Address) -> bool {
 /// Returns the associated token account of `owner` for `mint`.
 ///
 /// ```
-/// use countersign_solana::address::{TOKEN_PROGRAM, associated_token_account, parse};
+/// use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, parse};
 ///
-/// let (owner, mint) = (parse("DTVvxdx2aMBr7mUaVXqqJBt5jHnmC5GsD6QRLRGsYSJZ")?, parse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")?);
-/// let account = associated_token_account(owner, mint, TOKEN_PROGRAM).ok_or("no such address")?;
+/// let (owner, mint) = (
+///     parse("DTVvxdx2aMBr7mUaVXqqJBt5jHnmC5GsD6QRLRGsYSJZ")?,
+///     parse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")?,
+/// );
+/// let account =
+///     associated_token_account(owner, mint, TOKEN_PROGRAM).ok_or("no such address")?;
 /// assert!(!account.is_on_curve());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

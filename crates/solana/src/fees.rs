@@ -40,7 +40,7 @@ pub(crate) const NO_UNITS: &str = "without this limit, the transaction fails and
 /// A priority fee that the wallet sets.
 ///
 /// ```
-/// use countersign_solana::PriorityFee;
+/// use countersign::solana::PriorityFee;
 ///
 /// let fee = PriorityFee::new(50_000).with_limit(200_000);
 /// assert_eq!(fee.compute_unit_price, 50_000);

@@ -25,8 +25,8 @@ pub(crate) const ADVANCE_NONCE: [u8; 4] = [4, 0, 0, 0];
 /// The wallet names it. An instruction of the service's that advances a nonce is refused.
 ///
 /// ```
-/// use countersign_solana::solana_hash::Hash;
-/// use countersign_solana::{Address, DurableNonce, TxContext};
+/// use countersign::solana::solana_hash::Hash;
+/// use countersign::solana::{Address, DurableNonce, TxContext};
 ///
 /// let nonce = DurableNonce::new(Address::from([7; 32]), Hash::new_from_array([9; 32]));
 /// assert!(TxContext::new().with_nonce(nonce).nonce.is_some());

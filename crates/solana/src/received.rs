@@ -9,9 +9,9 @@ use crate::read;
 /// in base64. The bytes are the same for every version of the Solana SDK.
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_solana::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
-/// use countersign_solana::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::solana::VerifiedOrder, from_wallet: &[u8]) -> Result<(), Refusal> {
+/// use countersign::solana::received;
 ///
 /// let transaction = received::from_bytes(from_wallet)?;
 /// let role = order.matches(&transaction)?;

@@ -26,7 +26,7 @@ const MAX_KEY_TEXT: usize = 90;
 /// An Ed25519 secret key. Wiped on drop, never printed.
 ///
 /// ```
-/// use countersign_solana::Key;
+/// use countersign::solana::Key;
 ///
 /// let key = Key::from_seed(&[7; 32]);
 /// assert_eq!(key.address().to_string(), "GmaDrppBC7P5ARKV8g3djiwP89vz1jLK23V2GBjuAEGB");
@@ -121,8 +121,8 @@ impl From<[u8; 64]> for ExternalSignature {
     ///
     /// ```
     /// # use std::convert::Infallible;
-    /// # use countersign_core::SignerError;
-    /// # fn example(unsigned: &mut countersign_solana::UnsignedOrder, device: impl Fn(&[u8]) -> [u8; 64]) -> Result<(), SignerError<Infallible>> {
+    /// # use countersign::SignerError;
+    /// # fn example(unsigned: &mut countersign::solana::UnsignedOrder, device: impl Fn(&[u8]) -> [u8; 64]) -> Result<(), SignerError<Infallible>> {
     /// unsigned.sign_with_fn(|request| Ok(device(&request.message)))
     /// # }
     /// ```

@@ -29,10 +29,12 @@ pub(crate) const LIFE: u64 = 150;
 /// If the service's transaction already has the owner's valid signature, it is not changed, and none of them takes effect.
 ///
 /// ```
-/// use countersign_solana::{PriorityFee, TxContext};
-/// use countersign_solana::solana_hash::Hash;
+/// use countersign::solana::solana_hash::Hash;
+/// use countersign::solana::{PriorityFee, TxContext};
 ///
-/// let path = TxContext::new().with_blockhash(Hash::new_from_array([7; 32])).with_priority_fee(PriorityFee::new(50_000));
+/// let path = TxContext::new()
+///     .with_blockhash(Hash::new_from_array([7; 32]))
+///     .with_priority_fee(PriorityFee::new(50_000));
 /// assert!(path.recent_blockhash.is_some());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -70,7 +70,7 @@ impl Deposit {
     /// Returns the calls for `account.execute` of starknet.js, which sends them in one transaction.
     ///
     /// ```
-    /// # fn example(order: countersign_starknet::VerifiedOrder) -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn example(order: countersign::starknet::VerifiedOrder) -> Result<(), Box<dyn std::error::Error>> {
     /// let calls = serde_json::to_value(order.deposit().execute_calls(Default::default()))?;
     /// // await account.execute(calls)
     /// # Ok(())

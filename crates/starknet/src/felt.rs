@@ -15,11 +15,11 @@ use starknet_types_core::felt::Felt;
 /// Parses `0x` and 1 to 64 hex digits. The number must be below the prime. Leading zeros are ignored.
 ///
 /// ```
-/// use countersign_starknet::{Felt, felt};
+/// use countersign::starknet::{Felt, felt};
 ///
 /// assert_eq!(felt::parse("0x00ab")?, Felt::from(171));
 /// assert!(felt::parse(&format!("0x{}", "f".repeat(64))).is_err());
-/// # Ok::<(), countersign_core::ParseError>(())
+/// # Ok::<(), countersign::ParseError>(())
 /// ```
 ///
 /// # Errors

@@ -9,14 +9,17 @@ use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, 
 /// The wallet's part of the account's transaction: nonce, fees, and the choice of the approval.
 ///
 /// ```
-/// use countersign_starknet::{ApprovalStep, TxContext, Felt, ResourceBound, ResourceBounds};
+/// use countersign::starknet::{
+///     ApprovalStep, Felt, ResourceBound, ResourceBounds, TxContext,
+/// };
 ///
 /// let bounds = ResourceBounds::new(
 ///     ResourceBound::new(0, 1_000_000_000),
 ///     ResourceBound::new(2_000_000, 3_000_000_000),
 ///     ResourceBound::new(512, 1_000_000_000),
 /// );
-/// let execution = TxContext::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
+/// let execution =
+///     TxContext::new(Felt::from(7), bounds).with_approval(ApprovalStep::Exact);
 /// assert_eq!(execution.tip, 0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,9 +167,9 @@ impl TxContext {
 /// A path by itself is enough: signatures are then proven if its [`TxContext`] has the key.
 ///
 /// ```
-/// use countersign_starknet::{Felt, Gasless, KeyedPath};
+/// use countersign::starknet::{Felt, Gasless, KeyedPath};
 ///
-/// # fn example(order: countersign_starknet::VerifiedOrder, public_key: Felt) -> Result<(), countersign_core::Refusal> {
+/// # fn example(order: countersign::starknet::VerifiedOrder, public_key: Felt) -> Result<(), countersign::Refusal> {
 /// let proven = order.prepare(KeyedPath::gasless(public_key))?;
 /// let unproven = order.prepare(Gasless)?;
 /// # Ok(())

@@ -16,9 +16,10 @@ use crate::{curve, felt};
 /// wipe their own copies. Use an external signer on shared machines, and wherever others can measure the time.
 ///
 /// ```
-/// use countersign_starknet::{Felt, Key};
+/// use countersign::starknet::{Felt, Key};
 ///
-/// let key: Key = "0x139fe4d6f02e666e86a6f58e65060f115cd3c185bd9e98bd829636931458f79".parse()?;
+/// let key: Key =
+///     "0x139fe4d6f02e666e86a6f58e65060f115cd3c185bd9e98bd829636931458f79".parse()?;
 /// let [r, s] = key.sign(&Felt::from(7))?;
 /// # let _ = (r, s);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -57,7 +57,7 @@ pub use signer::ViaStarknetRust;
 /// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
-/// let _ = countersign_starknet::Starknet(());
+/// let _ = countersign::starknet::Starknet(());
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Starknet(());

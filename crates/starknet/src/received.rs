@@ -12,9 +12,9 @@ use crate::transaction::InvokeTransaction;
 /// [`InvokeTransaction::from_json`].
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_starknet::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-/// use countersign_starknet::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::starknet::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign::starknet::received;
 ///
 /// let role = order.matches(&received::from_json(from_node)?)?;
 /// # Ok(())

@@ -28,11 +28,11 @@ pub(crate) fn lengths() -> String {
 /// with guardians or several owners have more.
 ///
 /// ```
-/// use countersign_starknet::{ExternalSignature, Felt};
+/// use countersign::starknet::{ExternalSignature, Felt};
 ///
 /// let signature: ExternalSignature = "0x1f,42".parse()?;
 /// assert_eq!(signature.felts(), [Felt::from(31), Felt::from(42)]);
-/// # Ok::<(), countersign_core::Refusal>(())
+/// # Ok::<(), countersign::Refusal>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalSignature {

@@ -4,7 +4,9 @@
 //! use countersign_store::rescue::{Phrase, Rescue};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let phrase = Phrase::parse("legal winner thank year wave sausage worth useful legal winner thank yellow")?;
+//! let phrase = Phrase::parse(
+//!     "legal winner thank year wave sausage worth useful legal winner thank yellow",
+//! )?;
 //! let rescue = Rescue::new(&phrase)?;
 //! let branch = rescue.branch(0)?;
 //! assert_ne!(branch.secret_hash(0)?, branch.secret_hash(1)?);

@@ -43,12 +43,17 @@ impl ValidDuring {
     /// Creates the longest validity that begins with an epoch: that one and the next.
     ///
     /// ```
-    /// use countersign_sui::TxContext;
-    /// use countersign_sui::balance::ValidDuring;
-    /// use countersign_sui::sui_sdk_types::Digest;
+    /// use countersign::sui::TxContext;
+    /// use countersign::sui::balance::ValidDuring;
+    /// use countersign::sui::sui_sdk_types::Digest;
     ///
-    /// let genesis: Digest = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S".parse().expect("a digest");
-    /// let gas = TxContext::from_balance(1_000, 5_000_000, ValidDuring::from_epoch(900, genesis, 42));
+    /// let genesis: Digest =
+    ///     "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S".parse().expect("a digest");
+    /// let gas = TxContext::from_balance(
+    ///     1_000,
+    ///     5_000_000,
+    ///     ValidDuring::from_epoch(900, genesis, 42),
+    /// );
     /// assert!(gas.payment.is_empty(), "no coins are needed");
     /// ```
     #[must_use]

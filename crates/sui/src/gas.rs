@@ -17,8 +17,8 @@ pub const MAX_GAS_COINS: usize = 256;
 /// The wallet's part of a transaction: gas price, budget and coins, the sponsor and the expiration.
 ///
 /// ```
-/// use countersign_sui::TxContext;
-/// use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};
+/// use countersign::sui::TxContext;
+/// use countersign::sui::sui_sdk_types::{Address, Digest, ObjectReference};
 ///
 /// let coin = ObjectReference::new(Address::new([1; 32]), 7, Digest::new([2; 32]));
 /// let gas = TxContext::new(1_000, 5_000_000, vec![coin]).with_expiration_epoch(812);

@@ -98,11 +98,15 @@ pub fn order_ids(terms: &HtlcTerms, registry: Address) -> impl Iterator<Item = [
 /// Returns the id of the object in which an orders registry stores an order.
 ///
 /// ```
-/// use countersign_sui::read::field_id;
-/// use countersign_sui::sui_sdk_types::Address;
+/// use countersign::sui::read::field_id;
+/// use countersign::sui::sui_sdk_types::Address;
 ///
 /// let field = field_id(Address::from_static("0x7"), &[1; 32]);
-/// assert_ne!(field, field_id(Address::from_static("0x8"), &[1; 32]), "each registry has its own orders");
+/// assert_ne!(
+///     field,
+///     field_id(Address::from_static("0x8"), &[1; 32]),
+///     "each registry has its own orders"
+/// );
 /// ```
 #[must_use]
 pub fn field_id(registry: Address, order_id: &[u8; 32]) -> Address {

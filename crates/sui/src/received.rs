@@ -20,9 +20,9 @@ const LIST_OF_ONE: [u8; 4] = [1, 0, 0, 0];
 /// same with the intent and in a list of one, as nodes return it in `rawTransaction`.
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_sui::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-/// use countersign_sui::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::sui::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign::sui::received;
 ///
 /// let role = order.matches(&received::from_bytes(from_node)?)?;
 /// # Ok(())

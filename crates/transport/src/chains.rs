@@ -29,10 +29,14 @@ use crate::transport::{BoxFuture, MaybeSend, MaybeSync};
 ///         let mut answers = Vec::new();
 ///         for request in requests {
 ///             answers.push(match request {
-///                 Request::JsonRpc { method, params } => match self.request(endpoint, method, params).await {
-///                     Ok(text) => Answer::result(text.into_bytes()),
-///                     Err(error) => Answer::Failed(Failure::new(FailureKind::Other, &error)),
-///                 },
+///                 Request::JsonRpc { method, params } => {
+///                     match self.request(endpoint, method, params).await {
+///                         Ok(text) => Answer::result(text.into_bytes()),
+///                         Err(error) => {
+///                             Answer::Failed(Failure::new(FailureKind::Other, &error))
+///                         }
+///                     }
+///                 }
 ///                 _ => Answer::Failed(FailureKind::Unsupported.into()),
 ///             });
 ///         }

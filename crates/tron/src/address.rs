@@ -22,12 +22,12 @@ pub(crate) const CODEC: AddressCodec = AddressCodec {
 /// A Tron address.
 ///
 /// ```
-/// use countersign_tron::Address;
+/// use countersign::tron::Address;
 ///
 /// let usdt: Address = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?;
 /// assert_eq!(Address::parse_any("41a614f803b6fd780986a42c78ec9c7f77e6ded13c")?, usdt);
 /// assert_eq!(usdt.to_string(), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
-/// # Ok::<(), countersign_core::ParseError>(())
+/// # Ok::<(), countersign::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(alloy_primitives::Address);

@@ -30,7 +30,7 @@ use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry
 /// Only this crate can make a value. With it the crate marks the payloads of a recovery as its own, so nobody else's can be signed as one.
 ///
 /// ```compile_fail
-/// let _ = countersign_tron::Tron(());
+/// let _ = countersign::tron::Tron(());
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Tron(());

@@ -7,9 +7,9 @@ use crate::transaction::SignedTronTransaction;
 /// Decodes a transaction in protobuf, as nodes return it over gRPC: see [`SignedTronTransaction::from_bytes`].
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_tron::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-/// use countersign_tron::received;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::tron::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+/// use countersign::tron::received;
 ///
 /// let role = order.matches(&received::from_bytes(from_node)?)?;
 /// # Ok(())

@@ -56,10 +56,11 @@ fn check_unit(time: i64, at: &'static str) -> Result<(), Refusal> {
 /// The wallet's part of an order's transactions: reference block, lifetime, fee limit, and the choice of approvals.
 ///
 /// ```
-/// use countersign_tron::{ApprovalStep, TxContext};
+/// use countersign::tron::{ApprovalStep, TxContext};
 ///
 /// let (now, lifetime) = (1_772_601_001_001, 60_000);
-/// let calls = TxContext::new([0x7f, 0x87], [0; 8], now + lifetime, now).with_approval(ApprovalStep::Exact);
+/// let calls = TxContext::new([0x7f, 0x87], [0; 8], now + lifetime, now)
+///     .with_approval(ApprovalStep::Exact);
 /// assert_eq!(calls.expiration - calls.timestamp, lifetime);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

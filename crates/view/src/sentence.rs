@@ -197,8 +197,12 @@ impl Catalogue {
     /// ```
     /// use countersign_view::{Catalogue, CatalogueError};
     ///
-    /// let error = Catalogue::new("nl", "decimal-sign = ,\nlock = Zet { $pay } vast.").unwrap_err();
-    /// assert!(matches!(error, CatalogueError::LosesValue { message: "lock", value: "source" }));
+    /// let error =
+    ///     Catalogue::new("nl", "decimal-sign = ,\nlock = Zet { $pay } vast.").unwrap_err();
+    /// assert!(matches!(
+    ///     error,
+    ///     CatalogueError::LosesValue { message: "lock", value: "source" }
+    /// ));
     /// ```
     ///
     /// # Errors

@@ -11,12 +11,18 @@ use crate::transaction::{ChangePlan, ChangeRule, Draft, FeeRate, Input, KeyOrigi
 /// The outputs of the HTLC to spend, the destination of their coins, and the source of the fee.
 ///
 /// ```
-/// use countersign_bitcoin::FeeRate;
-/// use countersign_bitcoin::recover::{Fee, Payout};
+/// use countersign::bitcoin::FeeRate;
+/// use countersign::bitcoin::recover::{Fee, Payout};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let funding = "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:0:50000".parse()?;
-/// let payout = Payout::new([funding], "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", Fee::Deducted(FeeRate::from_whole(3)));
+/// let funding =
+///     "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:0:50000"
+///         .parse()?;
+/// let payout = Payout::new(
+///     [funding],
+///     "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///     Fee::Deducted(FeeRate::from_whole(3)),
+/// );
 /// # let _ = payout;
 /// # Ok(())
 /// # }

@@ -124,7 +124,7 @@ impl ExternalSignature {
     /// Reads what a signer has written to a file: a PSBT or the signed transaction, in bytes or in any text that `FromStr` parses.
     ///
     /// ```
-    /// use countersign_bitcoin::ExternalSignature;
+    /// use countersign::bitcoin::ExternalSignature;
     ///
     /// let refusal = ExternalSignature::from_bytes(b"psbt\xff").unwrap_err();
     /// assert_eq!(refusal.code().name(), "signature_malformed");

@@ -21,12 +21,16 @@ const MAX_OTHERS: usize = 1_999;
 /// One or more secret keys of the wallet, each of which can sign inputs. Wiped on drop, never printed.
 ///
 /// ```
-/// use countersign_bitcoin::Key;
+/// use countersign::bitcoin::Key;
 ///
 /// // The secret key 1, whose public key is the generator.
-/// let key: Key = "0000000000000000000000000000000000000000000000000000000000000001".parse()?;
-/// assert_eq!(key.x_only().to_string(), "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798");
-/// # Ok::<(), countersign_core::ParseError>(())
+/// let key: Key =
+///     "0000000000000000000000000000000000000000000000000000000000000001".parse()?;
+/// assert_eq!(
+///     key.x_only().to_string(),
+///     "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+/// );
+/// # Ok::<(), countersign::ParseError>(())
 /// ```
 pub struct Key {
     first: KeyMaterial,

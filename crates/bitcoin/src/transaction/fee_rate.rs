@@ -12,12 +12,12 @@ const MAX_FRACTION: usize = 36;
 /// A fee rate in base units per virtual byte (sat/vB), as an exact decimal.
 ///
 /// ```
-/// use countersign_bitcoin::FeeRate;
-/// use countersign_bitcoin::bitcoin::Amount;
+/// use countersign::bitcoin::FeeRate;
+/// use countersign::bitcoin::bitcoin::Amount;
 ///
 /// let rate: FeeRate = "2.5".parse()?;
 /// assert_eq!(rate.fee(141), Some(Amount::from_sat(353)), "352.5 rounded up");
-/// # Ok::<(), countersign_core::ParseError>(())
+/// # Ok::<(), countersign::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeRate {

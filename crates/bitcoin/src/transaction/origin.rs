@@ -17,9 +17,10 @@ use crate::curve;
 /// The text form is the key expression of output descriptors (BIP-380).
 ///
 /// ```
-/// use countersign_bitcoin::KeyOrigin;
+/// use countersign::bitcoin::KeyOrigin;
 ///
-/// let text = "[d34db33f/84'/0'/0'/0/3]0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+/// let text = "[d34db33f/84'/0'/0'/0/3]\
+///     0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 /// let origin: KeyOrigin = text.parse().unwrap();
 /// assert_eq!(origin.to_string(), text);
 /// ```

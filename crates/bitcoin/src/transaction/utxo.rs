@@ -13,12 +13,15 @@ use crate::address::{script_hash, taproot_key};
 /// An unspent output of the wallet.
 ///
 /// ```
-/// use countersign_bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
-/// use countersign_bitcoin::{Spend, Utxo};
+/// use countersign::bitcoin::bitcoin::{Amount, ScriptBuf, TxOut};
+/// use countersign::bitcoin::{Spend, Utxo};
 ///
-/// let outpoint = "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:1".parse()?;
-/// let script_pubkey = ScriptBuf::from_hex("0014751e76e8199196d454941c45d1b3a323f1433bd6")?;
-/// let utxo = Utxo::new(outpoint, TxOut { value: Amount::from_sat(50_000), script_pubkey })?;
+/// let outpoint =
+///     "a8d8d2b9b4d3d3b1d2e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f80:1".parse()?;
+/// let script_pubkey =
+///     ScriptBuf::from_hex("0014751e76e8199196d454941c45d1b3a323f1433bd6")?;
+/// let utxo =
+///     Utxo::new(outpoint, TxOut { value: Amount::from_sat(50_000), script_pubkey })?;
 /// assert_eq!(*utxo.spend(), Spend::P2wpkh);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -9,7 +9,7 @@ use crate::address::Destination;
 /// The wallet's part of a payment: its coins, its change address, its fee rate and its choices.
 ///
 /// ```
-/// use countersign_bitcoin::{FeeRate, Selection, TxContext};
+/// use countersign::bitcoin::{FeeRate, Selection, TxContext};
 ///
 /// // Any wallet can pay the address, so there is nothing to sign here.
 /// let wallet = TxContext::address_only();
@@ -17,8 +17,12 @@ use crate::address::Destination;
 ///
 /// // This library selects coins and creates the PSBT.
 /// let coins = Vec::new();
-/// let wallet = TxContext::new(coins, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", FeeRate::from_whole(3))
-///     .with_selection(Selection::LowestFee);
+/// let wallet = TxContext::new(
+///     coins,
+///     "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///     FeeRate::from_whole(3),
+/// )
+/// .with_selection(Selection::LowestFee);
 /// assert!(wallet.replaceable);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

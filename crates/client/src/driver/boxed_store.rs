@@ -95,7 +95,8 @@ where
 /// use countersign_client::driver::{BoxChains, BoxOwner, BoxStore, MemoryStore};
 /// use countersign_client::{BoxTransport, Driver};
 ///
-/// /// A wallet, whatever it is connected through, wherever its orders are kept, and whoever signs.
+/// /// A wallet, whatever it is connected through, wherever its orders are kept, and whoever
+/// /// signs.
 /// struct Wallet {
 ///     driver: Driver<BoxTransport, BoxChains, BoxStore, BoxOwner>,
 /// }

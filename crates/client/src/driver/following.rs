@@ -21,8 +21,13 @@ use crate::status::State;
 /// ```
 /// use countersign_client::driver::{Change, Following, OrderState, Stop};
 ///
-/// /// Returns what to tell the owner at last; `None` to go on. `kept` is the order as stored after the step.
-/// fn last_words(following: &mut Following, kept: &OrderState, change: &Change) -> Option<String> {
+/// /// Returns what to tell the owner at last; `None` to go on. `kept` is the order as stored
+/// /// after the step.
+/// fn last_words(
+///     following: &mut Following,
+///     kept: &OrderState,
+///     change: &Change,
+/// ) -> Option<String> {
 ///     match following.hear(kept, &change.result).stop? {
 ///         Stop::Ended(outcome) => Some(format!("{outcome:?}")),
 ///         Stop::Owner(task) => Some(format!("please do: {task:?}")),

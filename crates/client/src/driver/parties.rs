@@ -163,7 +163,8 @@ pub enum OwnerError {
 /// use countersign_client::driver::{OwnerCode, OwnerError};
 ///
 /// const DECLINED: OwnerCode = OwnerCode::new("declined");
-/// let error = OwnerError::Failed { code: DECLINED, message: "the owner declined".to_owned() };
+/// let error =
+///     OwnerError::Failed { code: DECLINED, message: "the owner declined".to_owned() };
 /// assert!(matches!(error, OwnerError::Failed { code: DECLINED, .. }));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

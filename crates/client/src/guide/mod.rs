@@ -20,7 +20,9 @@
 //!
 //! ```
 //! use countersign_client::countersign::{Policy, Registry};
-//! use countersign_client::driver::{BoxChains, BoxOwner, BoxStore, Chains, MemoryStore, Owner};
+//! use countersign_client::driver::{
+//!     BoxChains, BoxOwner, BoxStore, Chains, MemoryStore, Owner,
+//! };
 //! use countersign_client::{Api, BoxTransport, Client, Driver, Error, Flow, Transport};
 //!
 //! struct Wallet {
@@ -34,10 +36,19 @@
 //!         owner: impl Owner + 'static,
 //!         registry: Registry,
 //!     ) -> Result<Self, Error> {
-//!         let client = Client::new(Api::new("https://service.example", None)?, transport).boxed();
+//!         let client =
+//!             Client::new(Api::new("https://service.example", None)?, transport)
+//!                 .boxed();
 //!         let flow = Flow::new(client, registry, Policy::default());
 //!         // `MemoryStore` forgets: a wallet has a store on disk.
-//!         Ok(Self { driver: Driver::new(flow, BoxChains::new(chains), BoxStore::new(MemoryStore::default()), BoxOwner::new(owner)) })
+//!         Ok(Self {
+//!             driver: Driver::new(
+//!                 flow,
+//!                 BoxChains::new(chains),
+//!                 BoxStore::new(MemoryStore::default()),
+//!                 BoxOwner::new(owner),
+//!             ),
+//!         })
 //!     }
 //! }
 //! ```

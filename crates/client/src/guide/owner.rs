@@ -15,15 +15,25 @@
 //!
 //! ```
 //! use countersign_client::countersign::recover::{self, Recovery};
-//! use countersign_client::countersign::{BroadcastTransaction, Refusal, Signed, Unsigned, Verified};
-//! use countersign_client::driver::{FundingReply, Owner, OwnerError, Settlement, SignedFunding};
+//! use countersign_client::countersign::{
+//!     BroadcastTransaction, Refusal, Signed, Unsigned, Verified,
+//! };
+//! use countersign_client::driver::{
+//!     FundingReply, Owner, OwnerError, Settlement, SignedFunding,
+//! };
 //!
-//! /// The part that a wallet already has: it reads nonce and fees from the user's own endpoints.
+//! /// The part that a wallet already has: it reads nonce and fees from the user's own
+//! /// endpoints.
 //! trait Prepare: Send + Sync {
 //!     /// Matches on the family, and calls `prepare` with its wallet context.
 //!     fn order(&self, order: &Verified) -> Result<Unsigned, Refusal>;
-//!     /// Prepares a recovery. It must pay more than the transactions in `replaces`, with the same nonce or the same inputs.
-//!     fn recovery(&self, recovery: &Recovery, replaces: &[BroadcastTransaction]) -> Result<Unsigned, Refusal>;
+//!     /// Prepares a recovery. It must pay more than the transactions in `replaces`, with
+//!     /// the same nonce or the same inputs.
+//!     fn recovery(
+//!         &self,
+//!         recovery: &Recovery,
+//!         replaces: &[BroadcastTransaction],
+//!     ) -> Result<Unsigned, Refusal>;
 //! }
 //!
 //! /// A signer with keys on some chains.
@@ -32,7 +42,7 @@
 //! impl<W: Prepare> Signer<W> {
 //!     /// Shows the summary and the warnings, and signs if the person agrees.
 //!     async fn confirmed(&self, unsigned: Unsigned) -> Result<Option<Signed>, OwnerError> {
-//!         # let mut unsigned = unsigned;
+//! # let mut unsigned = unsigned;
 //!         println!("{}", unsigned.summary());
 //!         unsigned.sign("the key")?;
 //!         Ok(Some(unsigned.finish()?))
@@ -43,12 +53,19 @@
 //!     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
 //!         // The signed order knows its chain, and whether the service submits it (gasless).
 //!         let signed = self.confirmed(self.0.order(order)?).await?;
-//!         Ok(signed.map_or(FundingReply::NotNow, |signed| FundingReply::Signed(SignedFunding::from_signed(&signed))))
+//!         Ok(signed.map_or(FundingReply::NotNow, |signed| {
+//!             FundingReply::Signed(SignedFunding::from_signed(&signed))
+//!         }))
 //!     }
 //!
-//!     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
+//!     async fn settle(
+//!         &self,
+//!         task: &Settlement<'_>,
+//!     ) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
 //!         let recovery = match task.secret {
-//!             Some(secret) => recover::redeem(task.record, task.leg, secret.expose(), task.registry)?,
+//!             Some(secret) => {
+//!                 recover::redeem(task.record, task.leg, secret.expose(), task.registry)?
+//!             }
 //!             None => recover::refund(task.record, task.leg, task.registry)?,
 //!         };
 //!         let signed = self.confirmed(self.0.recovery(&recovery, task.replaces)?).await?;

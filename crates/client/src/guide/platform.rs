@@ -16,7 +16,9 @@
 //! use std::time::{Duration, SystemTime};
 //!
 //! use countersign_client::countersign::UnixTime;
-//! use countersign_client::{MAX_BODY, Request, Response, Transport, TransportError, TransportErrorKind};
+//! use countersign_client::{
+//!     MAX_BODY, Request, Response, Transport, TransportError, TransportErrorKind,
+//! };
 //!
 //! # #[derive(Debug)] enum HostError { Offline, Late, Broken }
 //! # struct HostResponse { status: u16, headers: Vec<(String, String)>, body: Vec<u8> }
@@ -27,19 +29,33 @@
 //!
 //! impl Transport for Platform {
 //!     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
-//!         let headers: Vec<_> = request.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+//!         let headers: Vec<_> =
+//!             request.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
 //!         let body = request.body.as_ref().map(|body| body.as_slice());
-//!         // No redirects to another origin, no repetition, no decoding of compressed bodies, at most MAX_BODY bytes.
-//!         let answer = host_fetch(request.method.name(), request.url.as_str(), &headers, body, MAX_BODY).await.map_err(|error| {
+//!         // No redirects to another origin, no repetition, no decoding of compressed
+//!         // bodies, at most MAX_BODY bytes.
+//!         let answer = host_fetch(
+//!             request.method.name(),
+//!             request.url.as_str(),
+//!             &headers,
+//!             body,
+//!             MAX_BODY,
+//!         )
+//!         .await
+//!         .map_err(|error| {
 //!             let kind = match error {
-//!                 HostError::Offline => TransportErrorKind::Connect, // nothing was sent: the only kind after which a POST is repeated
+//!                 // Nothing was sent: the only kind after which a POST is repeated.
+//!                 HostError::Offline => TransportErrorKind::Connect,
 //!                 HostError::Late => TransportErrorKind::Timeout,
 //!                 HostError::Broken => TransportErrorKind::Interrupted,
 //!             };
 //!             TransportError::new(kind, "")
 //!         })?;
 //!         let response = Response::new(answer.status, answer.body);
-//!         Ok(answer.headers.iter().fold(response, |response, (name, value)| response.with_header(name, value)))
+//!         Ok(answer
+//!             .headers
+//!             .iter()
+//!             .fold(response, |response, (name, value)| response.with_header(name, value)))
 //!     }
 //!
 //!     async fn sleep(&self, duration: Duration) {
@@ -65,7 +81,9 @@
 //! | any | | `Answer::Failed` if no complete response came: it says nothing about the chain |
 //!
 //! ```
-//! use countersign_client::countersign::reader::{Answer, Failure, FailureKind, Request, json_rpc};
+//! use countersign_client::countersign::reader::{
+//!     Answer, Failure, FailureKind, Request, json_rpc,
+//! };
 //! use countersign_client::driver::{ChainEndpoints, Chains};
 //!
 //! # async fn host_post(_: &str, _: String) -> Option<(u16, Vec<u8>)> { None }
@@ -74,7 +92,8 @@
 //! struct Endpoints;
 //!
 //! impl Endpoints {
-//!     /// Only this type knows the URLs, because a URL may contain a key. The names of endpoints are shown.
+//!     /// Only this type knows the URLs, because a URL may contain a key. The names of
+//!     /// endpoints are shown.
 //!     fn url(&self, chain: &str, endpoint: &str) -> String {
 //!         format!("https://{endpoint}/{chain}")
 //!     }
@@ -83,13 +102,21 @@
 //! impl Chains for Endpoints {
 //!     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
 //!         match chain {
-//!             "base" => Some(ChainEndpoints::new(["one.example", "two.example", "own.example"], 2)),
+//!             "base" => Some(ChainEndpoints::new(
+//!                 ["one.example", "two.example", "own.example"],
+//!                 2,
+//!             )),
 //!             "bitcoin" => Some(ChainEndpoints::new(["esplora.example"], 1)),
 //!             _ => None, // the driver reports `NotConnected`
 //!         }
 //!     }
 //!
-//!     async fn ask(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
+//!     async fn ask(
+//!         &self,
+//!         chain: &str,
+//!         endpoint: &str,
+//!         requests: &[Request],
+//!     ) -> Vec<Answer> {
 //!         let url = self.url(chain, endpoint);
 //!         // All requests of a round are JSON-RPC calls, or none is.
 //!         if let Some(body) = json_rpc::encode(requests) {
@@ -101,13 +128,26 @@
 //!         let mut answers = Vec::new();
 //!         for request in requests {
 //!             let answer = match request {
-//!                 Request::Get { path, .. } => host_request("GET", &format!("{url}{path}"), &[], "").await,
-//!                 Request::Post { path, body, format } => host_request("POST", &format!("{url}{path}"), body, format.content_type()).await,
+//!                 Request::Get { path, .. } => {
+//!                     host_request("GET", &format!("{url}{path}"), &[], "").await
+//!                 }
+//!                 Request::Post { path, body, format } => {
+//!                     host_request(
+//!                         "POST",
+//!                         &format!("{url}{path}"),
+//!                         body,
+//!                         format.content_type(),
+//!                     )
+//!                     .await
+//!                 }
 //!                 _ => None,
 //!             };
 //!             answers.push(match answer {
 //!                 Some((status, body)) => Answer::http(status, body),
-//!                 None => Answer::Failed(Failure::new(FailureKind::Other, "the host has no network")),
+//!                 None => Answer::Failed(Failure::new(
+//!                     FailureKind::Other,
+//!                     "the host has no network",
+//!                 )),
 //!             });
 //!         }
 //!         answers

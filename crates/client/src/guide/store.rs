@@ -18,7 +18,9 @@
 //! An example for an imaginary database, which writes named documents in transactions and flushes each transaction:
 //!
 //! ```
-//! use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
+//! use countersign_client::driver::{
+//!     Entry, OrderState, OrderStore, SignedUnder, StoreError,
+//! };
 //! use countersign_client::{CreatedOrder, OrderId, Secret};
 //! # use std::collections::BTreeMap;
 //! # use std::sync::{Arc, Mutex};
@@ -60,9 +62,16 @@
 //!         {
 //!             return Err(StoreError::SecretUsed(other));
 //!         }
-//!         let mut documents = vec![("order", serde_json::to_vec(&order.swap).map_err(failed)?)];
-//!         documents.extend(order.secret.as_ref().map(|secret| ("secret", secret.to_hex().as_bytes().to_vec())));
-//!         documents.extend(order.index.map(|index| ("index", index.to_string().into_bytes())));
+//!         let mut documents =
+//!             vec![("order", serde_json::to_vec(&order.swap).map_err(failed)?)];
+//!         documents.extend(
+//!             order
+//!                 .secret
+//!                 .as_ref()
+//!                 .map(|secret| ("secret", secret.to_hex().as_bytes().to_vec())),
+//!         );
+//!         documents
+//!             .extend(order.index.map(|index| ("index", index.to_string().into_bytes())));
 //!         // Likewise `branch` and `at_least`.
 //!         self.0.write(id, &documents)
 //!     }
@@ -72,14 +81,35 @@
 //!     }
 //!
 //!     async fn load(&self, id: &OrderId) -> Result<OrderState, StoreError> {
-//!         let text = |name| Ok::<_, StoreError>(self.0.read(id.as_str(), name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
-//!         let order = self.0.read(id.as_str(), "order")?.ok_or_else(|| StoreError::Unknown(id.to_string()))?;
-//!         let secret = text("secret")?.map(|digits| Secret::parse(&digits)).transpose().map_err(failed)?;
-//!         let mut state = OrderState::new(CreatedOrder::from_json(&order).map_err(failed)?, secret);
-//!         state.index = text("index")?.map(|index| index.parse()).transpose().map_err(failed)?;
+//!         let text = |name| {
+//!             Ok::<_, StoreError>(
+//!                 self.0
+//!                     .read(id.as_str(), name)?
+//!                     .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+//!             )
+//!         };
+//!         let order = self
+//!             .0
+//!             .read(id.as_str(), "order")?
+//!             .ok_or_else(|| StoreError::Unknown(id.to_string()))?;
+//!         let secret = text("secret")?
+//!             .map(|digits| Secret::parse(&digits))
+//!             .transpose()
+//!             .map_err(failed)?;
+//!         let mut state =
+//!             OrderState::new(CreatedOrder::from_json(&order).map_err(failed)?, secret);
+//!         state.index =
+//!             text("index")?.map(|index| index.parse()).transpose().map_err(failed)?;
 //!         state.record = self.0.read(id.as_str(), "record")?;
-//!         state.pins = text("pins")?.map(|pins| serde_json::from_str(&pins)).transpose().map_err(failed)?;
-//!         state.journal = text("journal")?.map(|lines| serde_json::from_str(&lines)).transpose().map_err(failed)?.unwrap_or_default();
+//!         state.pins = text("pins")?
+//!             .map(|pins| serde_json::from_str(&pins))
+//!             .transpose()
+//!             .map_err(failed)?;
+//!         state.journal = text("journal")?
+//!             .map(|lines| serde_json::from_str(&lines))
+//!             .transpose()
+//!             .map_err(failed)?
+//!             .unwrap_or_default();
 //!         Ok(state)
 //!     }
 //!
@@ -90,22 +120,37 @@
 //!         }
 //!     }
 //!
-//!     async fn keep_pins(&self, guard: &Lock, pins: &SignedUnder) -> Result<(), StoreError> {
+//!     async fn keep_pins(
+//!         &self,
+//!         guard: &Lock,
+//!         pins: &SignedUnder,
+//!     ) -> Result<(), StoreError> {
 //!         match self.0.read(&guard.1, "pins")? {
 //!             Some(_) => Ok(()), // the first ones stay
-//!             None => self.0.write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)]),
+//!             None => self
+//!                 .0
+//!                 .write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)]),
 //!         }
 //!     }
 //!
 //!     async fn append(&self, guard: &Lock, entry: &Entry) -> Result<(), StoreError> {
 //!         let lines = self.0.read(&guard.1, "journal")?;
-//!         let mut journal: Vec<Entry> = lines.map(|lines| serde_json::from_slice(&lines)).transpose().map_err(failed)?.unwrap_or_default();
+//!         let mut journal: Vec<Entry> = lines
+//!             .map(|lines| serde_json::from_slice(&lines))
+//!             .transpose()
+//!             .map_err(failed)?
+//!             .unwrap_or_default();
 //!         journal.push(entry.clone());
 //!         self.replace_journal(guard, &journal).await
 //!     }
 //!
-//!     async fn replace_journal(&self, guard: &Lock, entries: &[Entry]) -> Result<(), StoreError> {
-//!         self.0.write(&guard.1, &[("journal", serde_json::to_vec(entries).map_err(failed)?)])
+//!     async fn replace_journal(
+//!         &self,
+//!         guard: &Lock,
+//!         entries: &[Entry],
+//!     ) -> Result<(), StoreError> {
+//!         self.0
+//!             .write(&guard.1, &[("journal", serde_json::to_vec(entries).map_err(failed)?)])
 //!     }
 //!
 //!     async fn orders(&self) -> Result<Vec<OrderId>, StoreError> {
@@ -129,7 +174,10 @@
 //! store.keep_record(&guard, b"{}").await?;
 //! drop(guard);
 //! let kept = store.load(&id).await?;
-//! assert_eq!((kept.index, kept.record.as_deref(), kept.journal.len()), (Some(7), Some(&b"{}"[..]), 0));
+//! assert_eq!(
+//!     (kept.index, kept.record.as_deref(), kept.journal.len()),
+//!     (Some(7), Some(&b"{}"[..]), 0)
+//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -5,10 +5,10 @@
 //! `docs/spec/batch.md#json` and the locations.
 //!
 //! ```
-//! use countersign_core::U256;
-//! use countersign_core::json::{self, Cursor};
+//! use countersign::U256;
+//! use countersign::json::{self, Cursor};
 //!
-//! # fn main() -> Result<(), countersign_core::Refusal> {
+//! # fn main() -> Result<(), countersign::Refusal> {
 //! let value = json::parse(br#"{"amount": "5000"}"#)?;
 //! let root = Cursor::root(&value, "");
 //! let members = root.object()?;

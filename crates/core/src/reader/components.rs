@@ -47,7 +47,10 @@ pub const fn overdue_limit(median: u128) -> u128 {
 /// ```
 /// use countersign_core::reader::rebid;
 ///
-/// assert_eq!([rebid(10, 10), rebid(10, 30), rebid(39, 10), rebid(900, 10)], [11, 30, 40, 40]);
+/// assert_eq!(
+///     [rebid(10, 10), rebid(10, 30), rebid(39, 10), rebid(900, 10)],
+///     [11, 30, 40, 40]
+/// );
 /// ```
 #[must_use]
 pub fn rebid(before: u128, median: u128) -> u128 {

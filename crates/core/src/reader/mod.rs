@@ -250,7 +250,7 @@ impl std::error::Error for Miscount {}
 /// What one endpoint shows of a subject. Only a [`Reader`] makes one.
 ///
 /// ```compile_fail
-/// use countersign_core::reader::{Known, Machine, Observation};
+/// use countersign::reader::{Known, Machine, Observation};
 ///
 /// // Its fields are private, and it has no constructor.
 /// fn forge<M: Machine>(subject: M::Subject, output: M::Output) -> Observation<M> {

@@ -37,7 +37,7 @@ impl<M: Machine<Output: Agree>> Agree for Observation<M> {
 /// be large enough.
 ///
 /// ```
-/// use countersign_core::reader::{Agree, Quorum, Verdict};
+/// use countersign::reader::{Agree, Quorum, Verdict};
 ///
 /// struct Height(u64);
 /// impl Agree for Height {
@@ -51,7 +51,7 @@ impl<M: Machine<Output: Agree>> Agree for Observation<M> {
 /// quorum.hear("b", Ok(Height(900)));
 /// // The worst of the best two counts.
 /// assert!(matches!(quorum.ask(|height| Ok::<_, ()>(height.0)), Verdict::Stands(7, _)));
-/// # Ok::<(), countersign_core::Refusal>(())
+/// # Ok::<(), countersign::Refusal>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Quorum<O> {

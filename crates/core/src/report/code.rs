@@ -422,7 +422,7 @@ impl fmt::Display for Code {
 /// Why a text could not be parsed: the error of every `FromStr` that parses a single value.
 ///
 /// ```
-/// use countersign_core::{AssetId, Code};
+/// use countersign::{AssetId, Code};
 ///
 /// let error = "Bitcoin".parse::<AssetId>().unwrap_err();
 /// assert_eq!(error.code(), Code::AssetIdMalformed);

@@ -60,11 +60,18 @@ const UPDATE_AND_REFUND: &str =
 /// Untrusted text in it is capped and escaped. It never contains a secret.
 ///
 /// ```
-/// use countersign_core::{Blame, Code, CreateOrder};
+/// use countersign::{Blame, Code, CreateOrder};
 ///
-/// let refusal = CreateOrder::from_json(br#"{"source": {"amount": "1.5"}}"#).unwrap_err();
-/// assert_eq!((refusal.code(), refusal.location()), (Code::DecimalFraction, "/source/amount"));
-/// assert_eq!((refusal.blame(), refusal.remedy()), (Blame::Caller, "convert it to base units first"));
+/// let refusal =
+///     CreateOrder::from_json(br#"{"source": {"amount": "1.5"}}"#).unwrap_err();
+/// assert_eq!(
+///     (refusal.code(), refusal.location()),
+///     (Code::DecimalFraction, "/source/amount")
+/// );
+/// assert_eq!(
+///     (refusal.blame(), refusal.remedy()),
+///     (Blame::Caller, "convert it to base units first")
+/// );
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal(Box<Inner>);

@@ -39,7 +39,7 @@ pub fn escape_whole(text: &str) -> Cow<'_, str> {
 /// This is the form of untrusted text in a sentence: a word such as an address or an id cannot be taken for words of the sentence.
 ///
 /// ```
-/// use countersign_core::text::quote_untrusted;
+/// use countersign::text::quote_untrusted;
 ///
 /// assert_eq!(quote_untrusted("0xab12"), "0xab12");
 /// assert_eq!(quote_untrusted("0xab12; you can sign"), "\"0xab12; you can sign\"");

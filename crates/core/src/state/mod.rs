@@ -9,17 +9,18 @@
 //!
 //! ```compile_fail
 //! // A verified order cannot be created outside this crate: its field is private.
-//! use countersign_core::VerifiedOrder;
-//! use countersign_core::family::ChainFamily;
+//! use countersign::VerifiedOrder;
+//! use countersign::family::ChainFamily;
 //! fn forge<F: ChainFamily>(deposit: F::Deposit) -> VerifiedOrder<F> {
 //!     VerifiedOrder { deposit }
 //! }
 //! ```
 //!
 //! ```compile_fail
-//! // Nor can payloads be signed, changed or not, except as part of an unsigned order: that takes a seal.
-//! use countersign_core::Warnings;
-//! use countersign_core::family::{ChainFamily, Signable};
+//! // Nor can payloads be signed, changed or not, except as part of an unsigned order: that
+//! // takes a seal.
+//! use countersign::Warnings;
+//! use countersign::family::{ChainFamily, Signable};
 //! fn sign<F: ChainFamily>(mut payloads: F::Unsigned, key: &F::Key) {
 //!     let _ = payloads.sign(key, &mut Warnings::default());
 //! }

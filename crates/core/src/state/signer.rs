@@ -10,7 +10,7 @@ use crate::report::Refusal;
 /// The message contains the cause, so [`source`](Error::source) is the cause's own source.
 ///
 /// ```
-/// use countersign_core::{Code, Refusal, SignerError};
+/// use countersign::{Code, Refusal, SignerError};
 ///
 /// let locked = SignerError::Signer("the device is locked");
 /// assert_eq!(locked.to_string(), "the signer failed: the device is locked");

@@ -28,12 +28,15 @@ pub enum ApprovalPolicy {
 /// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
 ///
 /// ```
-/// use countersign_core::{ApprovalPolicy, Code, Policy};
+/// use countersign::{ApprovalPolicy, Code, Policy};
 ///
-/// # fn main() -> Result<(), countersign_core::Refusal> {
+/// # fn main() -> Result<(), countersign::Refusal> {
 /// let policy: Policy = r#"{"evm_timelock": 7200, "approvals": "exact"}"#.parse()?;
 /// assert_eq!((policy.evm.timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
-/// assert_eq!("{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(), Code::MisspeltField);
+/// assert_eq!(
+///     "{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(),
+///     Code::MisspeltField
+/// );
 /// # Ok(())
 /// # }
 /// ```

@@ -31,7 +31,7 @@ pub use token::TokenStandard;
 /// The pinned chains, assets and solvers. Chains of families that this library does not know are left out.
 ///
 /// ```
-/// use countersign_core::{Family, Registry};
+/// use countersign::{Family, Registry};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let registry: Registry = r#"{
@@ -40,7 +40,10 @@ pub use token::TokenStandard;
 /// }"#
 /// .parse()?;
 /// assert_eq!(registry.family("bitcoin")?, Family::Bitcoin);
-/// assert!(registry.asset("bitcoin:btc").is_some() && registry.asset("ethereum:eth").is_none());
+/// assert!(
+///     registry.asset("bitcoin:btc").is_some()
+///         && registry.asset("ethereum:eth").is_none()
+/// );
 /// # Ok(())
 /// # }
 /// ```

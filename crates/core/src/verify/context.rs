@@ -35,12 +35,20 @@ const PAYLOAD_KEYS: [&str; 13] = [
 /// The documents of an order: the wallet's request, the service's response, and the order record.
 ///
 /// ```
-/// use countersign_core::{AssetId, CreateOrder, Proposal, RequestedLeg, U256};
+/// use countersign::{AssetId, CreateOrder, Proposal, RequestedLeg, U256};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let request = CreateOrder::new(
-///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
-///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+///     RequestedLeg::new(
+///         "ethereum:usdc".parse()?,
+///         "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+///         U256::from(5_000_000),
+///     ),
+///     RequestedLeg::new(
+///         "bitcoin:btc".parse()?,
+///         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///         U256::from(4_900),
+///     ),
 /// );
 /// let response = br#"{"status":"Ok","result":{"order_id":"..."}}"#;
 /// let proposal = Proposal::new(&request, response);

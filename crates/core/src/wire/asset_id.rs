@@ -13,9 +13,9 @@ use crate::report::{Code, ParseError};
 /// An asset id, `<chain>:<symbol>`, as the service lists it.
 ///
 /// ```
-/// use countersign_core::AssetId;
+/// use countersign::AssetId;
 ///
-/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// # fn main() -> Result<(), countersign::ParseError> {
 /// let id: AssetId = "ethereum_sepolia:wbtc".parse()?;
 /// assert_eq!((id.chain(), id.symbol()), ("ethereum_sepolia", "wbtc"));
 /// # Ok(())

@@ -12,17 +12,28 @@ use crate::report::{Code, Refusal};
 /// It serializes as the body of `POST /v2/orders`.
 ///
 /// ```
-/// use countersign_core::{CreateOrder, RequestedLeg, SecretHash, U256};
+/// use countersign::{CreateOrder, RequestedLeg, SecretHash, U256};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let secret = *b"thirty-two bytes of good secret!";
 /// let request = CreateOrder::new(
-///     RequestedLeg::new("ethereum:usdc".parse()?, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", U256::from(5_000_000)),
-///     RequestedLeg::new("bitcoin:btc".parse()?, "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", U256::from(4_900)),
+///     RequestedLeg::new(
+///         "ethereum:usdc".parse()?,
+///         "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+///         U256::from(5_000_000),
+///     ),
+///     RequestedLeg::new(
+///         "bitcoin:btc".parse()?,
+///         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+///         U256::from(4_900),
+///     ),
 /// )
 /// .with_secret_hash(SecretHash::of(&secret))
 /// .with_slippage(50)?;
-/// assert_eq!(request, CreateOrder::from_json(serde_json::to_string(&request)?.as_bytes())?);
+/// assert_eq!(
+///     request,
+///     CreateOrder::from_json(serde_json::to_string(&request)?.as_bytes())?
+/// );
 /// # Ok(())
 /// # }
 /// ```

@@ -14,9 +14,9 @@ use crate::report::ParseError;
 /// SHA-256 of the 32-byte secret. It is displayed and serialized as 64 hex digits without `0x`.
 ///
 /// ```
-/// use countersign_core::SecretHash;
+/// use countersign::SecretHash;
 ///
-/// # fn main() -> Result<(), countersign_core::ParseError> {
+/// # fn main() -> Result<(), countersign::ParseError> {
 /// let hash = SecretHash::of(b"thirty-two bytes of good secret!");
 /// assert_eq!(hash, format!("0x{hash}").parse()?);
 /// assert!(!hash.is_trivial() && SecretHash::of(&[0; 32]).is_trivial());

@@ -24,7 +24,10 @@
 //! use countersign::{SignerError, solana};
 //!
 //! /// Signs with a device that knows nothing of this library: message in, 64 bytes out.
-//! fn sign<E>(unsigned: &mut solana::UnsignedOrder, device: impl Fn(&[u8]) -> Result<[u8; 64], E>) -> Result<(), SignerError<E>> {
+//! fn sign<E>(
+//!     unsigned: &mut solana::UnsignedOrder,
+//!     device: impl Fn(&[u8]) -> Result<[u8; 64], E>,
+//! ) -> Result<(), SignerError<E>> {
 //!     unsigned.sign_with_fn(|request| device(&request.message))
 //! }
 //! ```
@@ -35,13 +38,18 @@
 //! ```
 //! use countersign::{Refusal, RequestId, Signed, Unsigned};
 //!
-//! /// Returns the content of the QR codes: the stable id of each request, and the bytes to sign.
+//! /// Returns the content of the QR codes: the stable id of each request, and the bytes to
+//! /// sign.
 //! fn shown(unsigned: &Unsigned) -> Vec<(RequestId, Vec<u8>)> {
 //!     unsigned.requests().into_iter().map(|request| (request.id, request.message)).collect()
 //! }
 //!
-//! /// Attaches what was scanned. A signature that does not fit its request is refused, and the others stay attached.
-//! fn scanned(mut unsigned: Unsigned, answers: &[(RequestId, String)]) -> Result<Signed, Refusal> {
+//! /// Attaches what was scanned. A signature that does not fit its request is refused, and
+//! /// the others stay attached.
+//! fn scanned(
+//!     mut unsigned: Unsigned,
+//!     answers: &[(RequestId, String)],
+//! ) -> Result<Signed, Refusal> {
 //!     for (id, signature) in answers {
 //!         unsigned.attach_text(*id, signature)?;
 //!     }
@@ -80,9 +88,14 @@
 //! use countersign::bitcoin::{UnsignedOrder, bitcoin::Psbt};
 //! use countersign::{Refusal, RequestId};
 //!
-//! fn pay(unsigned: &mut UnsignedOrder, device: impl Fn(&Psbt) -> Psbt) -> Result<(), Refusal> {
+//! fn pay(
+//!     unsigned: &mut UnsignedOrder,
+//!     device: impl Fn(&Psbt) -> Psbt,
+//! ) -> Result<(), Refusal> {
 //!     match unsigned.requests().into_iter().next() {
-//!         Some(request) => unsigned.attach(RequestId::Input(0), device(&request.payload.psbt)),
+//!         Some(request) => {
+//!             unsigned.attach(RequestId::Input(0), device(&request.payload.psbt))
+//!         }
 //!         None => Ok(()), // nothing is missing
 //!     }
 //! }
@@ -101,7 +114,10 @@
 //! use serde_json::{Value, json};
 //!
 //! /// `request` is `provider.request`: method and parameters in, the answer out.
-//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, Value) -> Value) -> Result<Vec<Role>, Refusal> {
+//! fn pay(
+//!     order: &VerifiedOrder,
+//!     request: impl Fn(&str, Value) -> Value,
+//! ) -> Result<Vec<Role>, Refusal> {
 //!     let mut done = Vec::new();
 //!     for call in order.deposit().send_transactions(ApprovalStep::Exact) {
 //!         let hash = request("eth_sendTransaction", json!([call]));
@@ -127,14 +143,22 @@
 //! use countersign::evm::{ApprovalStep, VerifiedOrder, received};
 //! use serde_json::{Value, json};
 //!
-//! /// Returns the hash of the transaction that paid. A wallet that cannot bundle calls may send them one after the other.
-//! fn pay(order: &VerifiedOrder, request: impl Fn(&str, Value) -> Value) -> Result<String, Refusal> {
+//! /// Returns the hash of the transaction that paid. A wallet that cannot bundle calls may
+//! /// send them one after the other.
+//! fn pay(
+//!     order: &VerifiedOrder,
+//!     request: impl Fn(&str, Value) -> Value,
+//! ) -> Result<String, Refusal> {
 //!     let calls = order.deposit().send_calls(ApprovalStep::Exact).without_atomicity();
 //!     let answer = request("wallet_sendCalls", json!([calls]));
-//!     // Version 2.0.0 of the method answers with an object. Older wallets answer with the id alone.
+//!     // Version 2.0.0 of the method answers with an object. Older wallets answer with the
+//!     // id alone.
 //!     let id = answer.get("id").unwrap_or(&answer);
 //!     let status = request("wallet_getCallsStatus", json!([id]));
-//!     Ok(order.deposit().find_payment(&received::calls_status(status.to_string().as_bytes())?)?.to_string())
+//!     Ok(order
+//!         .deposit()
+//!         .find_payment(&received::calls_status(status.to_string().as_bytes())?)?
+//!         .to_string())
 //! }
 //! #
 //! # // A provider of version 2.0.0 and an older one, both of which know one id.

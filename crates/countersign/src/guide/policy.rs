@@ -39,7 +39,9 @@
 //!
 //! let mut policy = Policy::default();
 //! policy.approvals = ApprovalPolicy::Exact;
-//! policy.refused_warnings.extend(Code::ALL.iter().filter(|code| code.severity() == Severity::Danger));
+//! policy
+//!     .refused_warnings
+//!     .extend(Code::ALL.iter().filter(|code| code.severity() == Severity::Danger));
 //! policy.refused_warnings.insert(Code::NoOrderRecord);
 //! assert!(policy.refused_warnings.contains(&Code::UnlimitedApproval));
 //! ```

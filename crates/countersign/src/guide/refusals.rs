@@ -26,7 +26,9 @@
 //! /// Returns what the wallet shows.
 //! fn explain(refusal: &Refusal) -> String {
 //!     match refusal.blame() {
-//!         Blame::Service => format!("This order cannot be trusted and was not signed ({refusal})."),
+//!         Blame::Service => {
+//!             format!("This order cannot be trusted and was not signed ({refusal}).")
+//!         }
 //!         Blame::Caller => format!("Check your input: {}.", refusal.message()),
 //!         _ => refusal.to_string(),
 //!     }

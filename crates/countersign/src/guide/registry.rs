@@ -7,8 +7,13 @@
 //! use countersign::Registry;
 //!
 //! let registry = Registry::from_json(&std::fs::read("registry.json")?)?;
-//! for change in registry.diff(&Registry::from_json(&std::fs::read("registry.new.json")?)?) {
-//!     println!("{}, {}: {:?} becomes {:?}", change.entry, change.field, change.old, change.new);
+//! for change in
+//!     registry.diff(&Registry::from_json(&std::fs::read("registry.new.json")?)?)
+//! {
+//!     println!(
+//!         "{}, {}: {:?} becomes {:?}",
+//!         change.entry, change.field, change.old, change.new
+//!     );
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

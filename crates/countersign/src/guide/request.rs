@@ -30,11 +30,20 @@
 //! use countersign::{CreateOrder, RequestedLeg, SecretHash, U256};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let secret = [7; 32]; // 32 bytes from the wallet's random source, stored before the request is sent
+//! // 32 bytes from the wallet's random source, stored before the request is sent.
+//! let secret = [7; 32];
 //! let request = CreateOrder::new(
-//!     RequestedLeg::new("base:cbbtc".parse()?, "0x6BEe096D56DCfa2a38e9F21FcaecbaB8D21D5aa5", U256::from(1_250_000)),
-//!     RequestedLeg::new("bitcoin:btc".parse()?, "bc1pxcm4xsaf5jf3quqgjpne3vlqzk77vljthwa4wgy4x42j52vkzjhstr65h5", U256::from(2_590_000))
-//!         .with_delegate("bc95e0cecad545925dd165066c2342a44658156a8e086af178138abb71df2ef9"),
+//!     RequestedLeg::new(
+//!         "base:cbbtc".parse()?,
+//!         "0x6BEe096D56DCfa2a38e9F21FcaecbaB8D21D5aa5",
+//!         U256::from(1_250_000),
+//!     ),
+//!     RequestedLeg::new(
+//!         "bitcoin:btc".parse()?,
+//!         "bc1pxcm4xsaf5jf3quqgjpne3vlqzk77vljthwa4wgy4x42j52vkzjhstr65h5",
+//!         U256::from(2_590_000),
+//!     )
+//!     .with_delegate("bc95e0cecad545925dd165066c2342a44658156a8e086af178138abb71df2ef9"),
 //! )
 //! .with_secret_hash(SecretHash::of(&secret));
 //! let body = serde_json::to_string(&request)?;

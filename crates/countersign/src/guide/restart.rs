@@ -21,7 +21,9 @@
 //! use countersign::{CreateOrder, Policy, Proposal, Registry};
 //!
 //! /// Verifies and prepares the order: the same steps before and after a restart.
-//! fn prepared(context: FundingPath<TxContext>) -> Result<UnsignedOrder, Box<dyn std::error::Error>> {
+//! fn prepared(
+//!     context: FundingPath<TxContext>,
+//! ) -> Result<UnsignedOrder, Box<dyn std::error::Error>> {
 //!     let registry: Registry = include_str!("../../doc/registry.json").parse()?;
 //!     let request: CreateOrder = include_str!("../../doc/request.json").parse()?;
 //!     let response = include_str!("../../doc/response.json");
@@ -29,7 +31,8 @@
 //!     Ok(evm::verify(proposal, &registry, &Policy::default())?.prepare(context)?)
 //! }
 //!
-//! // The wallet shows the requests as QR codes. The first answer arrives, and then the wallet is closed.
+//! // The wallet shows the requests as QR codes. The first answer arrives, and then the
+//! // wallet is closed.
 //! let context = FundingPath::Both(TxContext::eip1559(891, 30_000_000_000, 1_000_000_000));
 //! let mut unsigned = prepared(context.clone())?;
 //! # let device: evm::Key = "0xf9900aa163b64dbaeb472abe7d918ada7c5a7b5021ab3f2bc709a3758da94fd8".parse()?;

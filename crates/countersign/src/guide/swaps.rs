@@ -35,25 +35,30 @@
 //!     send: impl Fn(&str, &Request) -> Answer,
 //!     now: UnixTime,
 //! ) -> Result<Result<Funded, Hold>, Box<dyn std::error::Error>> {
-//!     let verified = verify_record(proposal, registry, policy)?; // the proposal needs `with_record`
+//!     // The proposal needs `with_record`.
+//!     let verified = verify_record(proposal, registry, policy)?;
 //!     let terms = &verified.terms.destination;
 //!     let asset = registry.asset(&terms.asset).ok_or("the asset is not pinned")?;
 //!
-//!     // Two of three endpoints must agree. A wallet asks them concurrently, with a time limit for each.
+//!     // Two of three endpoints must agree. A wallet asks them concurrently, with a time
+//!     // limit for each.
 //!     let endpoints = ["own node", "one provider", "another"];
 //!     let mut quorum = HtlcQuorum::new(endpoints, 2)?;
 //!     for endpoint in endpoints {
 //!         let mut reader = HtlcReader::new(terms, &Known::default())?;
 //!         while !reader.requests().is_empty() {
-//!             let answers: Vec<_> = reader.requests().iter().map(|request| send(endpoint, request)).collect();
+//!             let answers: Vec<_> =
+//!                 reader.requests().iter().map(|request| send(endpoint, request)).collect();
 //!             reader.answer(&answers).expect("one answer for each request");
 //!         }
 //!         quorum.hear(endpoint, reader.finish());
 //!     }
 //!
-//!     let rule = policy.finality_of(asset, terms.amount); // the policy's rule, or the chain's default
+//!     // The policy's rule, or the chain's default.
+//!     let rule = policy.finality_of(asset, terms.amount);
 //!     let judged = Funded::judge(&verified.terms, &quorum, &rule, now);
-//!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the secret leaves: `check_time` with a new `now`.
+//!     // On a `Hold`: wait and read again where `is_transient()`, else stop. Before the
+//!     // secret leaves: `check_time` with a new `now`.
 //!     Ok(judged)
 //! }
 //! # let send = |_: &str, _: &Request| Answer::result(*b"null");

@@ -92,8 +92,10 @@
 //! # #[cfg(feature = "evm")] {
 //! use countersign::evm::{ApprovalStep, TxContext};
 //!
-//! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of exactly the amount.
-//! let context = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000).with_approval(ApprovalStep::Exact);
+//! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of
+//! // exactly the amount.
+//! let context = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000)
+//!     .with_approval(ApprovalStep::Exact);
 //! assert_eq!(context.nonce, 7);
 //! # }
 //! ```

@@ -106,9 +106,15 @@ impl Search {
     /// use countersign_store::rescue::{Extent, OrderKeys, Phrase, Rescue, Search};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let phrase = Phrase::parse("legal winner thank year wave sausage worth useful legal winner thank yellow")?;
+    /// let phrase = Phrase::parse(
+    ///     "legal winner thank year wave sausage worth useful legal winner thank yellow",
+    /// )?;
     /// let rescue = Rescue::new(&phrase)?;
-    /// let keys = OrderKeys { secret_hash: rescue.branch(0)?.secret_hash(7)?, refund_key: None, redeem_key: None };
+    /// let keys = OrderKeys {
+    ///     secret_hash: rescue.branch(0)?.secret_hash(7)?,
+    ///     refund_key: None,
+    ///     redeem_key: None,
+    /// };
     /// let orders = BTreeMap::from([("an order's id".to_owned(), keys)]);
     /// let extent = Extent { look_ahead: 10, branches: vec![0], ..Extent::default() };
     /// let search = Search::run(&rescue, &orders, &extent, &mut |_, _| {})?;

@@ -41,19 +41,22 @@ const DOMAIN_TYPE: &str = "EIP712Domain";
 /// decimal strings or `0x` hex strings; negative numbers cannot be in hex.
 ///
 /// ```
-/// use countersign_core::json::{self, Cursor};
+/// use countersign::json::{self, Cursor};
 ///
 /// let typed_data = json::parse(
 ///     br#"{
-///         "types": { "Payment": [{ "name": "to", "type": "address" }, { "name": "token", "type": "trcToken" }] },
+///         "types": { "Payment": [
+///             { "name": "to", "type": "address" },
+///             { "name": "token", "type": "trcToken" }
+///         ] },
 ///         "primaryType": "Payment",
 ///         "domain": { "chainId": 728126428 },
 ///         "message": { "to": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "token": 1002000 }
 ///     }"#,
 /// )?;
-/// let hashes = countersign_tron::message::hash(Cursor::root(&typed_data, ""))?;
+/// let hashes = countersign::tron::message::hash(Cursor::root(&typed_data, ""))?;
 /// println!("sign {}", hashes.digest);
-/// # Ok::<(), countersign_core::Refusal>(())
+/// # Ok::<(), countersign::Refusal>(())
 /// ```
 ///
 /// # Errors

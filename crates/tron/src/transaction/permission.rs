@@ -15,13 +15,18 @@ pub(super) const MAX_KEYS: usize = 5;
 /// A permission of the owner's account, under which the calls are signed, as `/wallet/getaccount` shows it.
 ///
 /// ```
-/// use countersign_tron::{Permission, TxContext};
+/// use countersign::tron::{Permission, TxContext};
 ///
-/// # fn main() -> Result<(), countersign_core::ParseError> {
-/// let [a, b] = ["TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?, "TSfPmyuqPyAJaXPBMe4RSvV3Lj2kyT1xzc".parse()?];
+/// # fn main() -> Result<(), countersign::ParseError> {
+/// let [a, b] = [
+///     "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?,
+///     "TSfPmyuqPyAJaXPBMe4RSvV3Lj2kyT1xzc".parse()?,
+/// ];
 /// // Two keys of weight 1 each, and both have to sign.
 /// let permission = Permission::new(2).with_keys(2, [(a, 1), (b, 1)]);
-/// let calls = TxContext::new([0x7f, 0x87], [0; 8], 1_772_601_061_001, 1_772_601_001_001).with_permission(permission);
+/// let calls =
+///     TxContext::new([0x7f, 0x87], [0; 8], 1_772_601_061_001, 1_772_601_001_001)
+///         .with_permission(permission);
 /// assert_eq!(calls.permission.map(|permission| permission.id), Some(2));
 /// # Ok(())
 /// # }

@@ -20,9 +20,9 @@ use crate::deposit::{Call, Deposit, check_fee_limit};
 /// Wallets such as TronLink return such a transaction as JSON, nodes as JSON or protobuf:
 ///
 /// ```
-/// # use countersign_core::Refusal;
-/// # fn check(order: &countersign_tron::VerifiedOrder, from_tronlink: &[u8]) -> Result<(), Refusal> {
-/// use countersign_tron::SignedTronTransaction;
+/// # use countersign::Refusal;
+/// # fn check(order: &countersign::tron::VerifiedOrder, from_tronlink: &[u8]) -> Result<(), Refusal> {
+/// use countersign::tron::SignedTronTransaction;
 ///
 /// let transaction = SignedTronTransaction::from_json(from_tronlink)?;
 /// let role = order.matches(&transaction)?;

@@ -56,7 +56,8 @@ const MAX_TICKER: usize = 10;
 /// .parse()?;
 /// let descriptors = Descriptors::from_registry(&registry);
 /// let names: Vec<_> = descriptors.files.iter().map(|file| file.name.as_str()).collect();
-/// // Native contracts of this generation have no gasless path, so there is no message to describe.
+/// // Native contracts of this generation have no gasless path, so there is no message to
+/// // describe.
 /// assert_eq!(names, ["calldata-htlc-1-0xd7323ffe2958c4773f792cb9c522938db3f76886.json"]);
 /// # Ok::<(), countersign::Refusal>(())
 /// ```
