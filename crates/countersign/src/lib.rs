@@ -137,6 +137,7 @@
 //! The [`guide`] describes every field of request, registry, policy and wallet contexts, external wallets, restarts, the versions of
 //! SDKs, and what to do with refusals. Other crates: `countersign-client` talks to the service, `countersign-node` to the chains, and
 //! `countersign-json` has the JSON contract that other languages use.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[macro_use]
 mod families;

@@ -21,6 +21,7 @@
 //! |---|---|
 //! | `countersign` | the service's documents, the registry and policy files |
 //! | `countersign-json` | wallet contexts, keys and signatures in JSON, artefacts, `/wallet` and `/signatures` pointers |
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod dispatch;
 mod family;
