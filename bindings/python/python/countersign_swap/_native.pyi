@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, final
 
 from countersign_swap._shapes import (
-    BitcoinRecovery,
-    BitcoinWallet,
     Blame,
     CallCode,
     Code,
     Coverage,
-    EvmRecovery,
-    EvmWallet,
     Family,
     FaultCode,
     HoldCode,
@@ -26,19 +22,13 @@ from countersign_swap._shapes import (
     NativePayload,
     Notice,
     Proof,
+    RecoveryContext,
     Request,
     Role,
-    SolanaRecovery,
-    SolanaWallet,
-    StarknetRecovery,
-    StarknetWallet,
-    SuiRecovery,
-    SuiWallet,
     Terms,
     Transaction,
-    TronRecovery,
-    TronWallet,
     Value,
+    WalletContext,
 )
 
 __all__ = [
@@ -81,8 +71,6 @@ __version__: str
 # Documents are text as it came: parsing loses duplicate keys and the spelling of numbers.
 _Bytes = bytes | bytearray | memoryview
 _Text = str | _Bytes
-_Wallet = EvmWallet | TronWallet | StarknetWallet | SolanaWallet | SuiWallet | BitcoinWallet
-_RecoveryWallet = EvmRecovery | TronRecovery | StarknetRecovery | SolanaRecovery | SuiRecovery | BitcoinRecovery
 
 class Refusal(Exception):
     """A document, key, signature or state that is not accepted.
@@ -236,7 +224,7 @@ class Order:
             Refusal: With the code `transaction_mismatch` if the calls are not confirmed or do not show the payment, or with
                 `unsupported_family` for a source that is not an EVM chain.
         """
-    def prepare(self, wallet: _Text | _Wallet) -> UnsignedOrder:
+    def prepare(self, wallet: _Text | WalletContext) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
 
         Args:
@@ -382,7 +370,7 @@ class Recovery:
     @property
     def amount(self) -> int:
         """The amount of the leg in base units, before any fee."""
-    def prepare(self, wallet: _Text | _RecoveryWallet, policy: Policy | None = None) -> UnsignedOrder:
+    def prepare(self, wallet: _Text | RecoveryContext, policy: Policy | None = None) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
 
         Args:

@@ -40,6 +40,7 @@ __all__ = [
     "Notice",
     "PayloadKind",
     "Proof",
+    "RecoveryContext",
     "Request",
     "ResourceBound",
     "ResourceBounds",
@@ -74,6 +75,7 @@ __all__ = [
     "ValidDuring",
     "Value",
     "ValueKind",
+    "WalletContext",
 ]
 
 # A number. As text it is decimal; a fee rate may have decimal places.
@@ -1423,3 +1425,23 @@ class BitcoinSignature(TypedDict):
 
     public_key: str
     """The public key."""
+
+WalletContext: TypeAlias = Union[
+    EvmWallet,
+    TronWallet,
+    StarknetWallet,
+    SolanaWallet,
+    SuiWallet,
+    BitcoinWallet,
+]
+"""The wallet context of a family, for `Order.prepare`."""
+
+RecoveryContext: TypeAlias = Union[
+    EvmRecovery,
+    TronRecovery,
+    StarknetRecovery,
+    SolanaRecovery,
+    SuiRecovery,
+    BitcoinRecovery,
+]
+"""The wallet context of a recovery, for `Recovery.prepare`."""

@@ -17,7 +17,23 @@ import urllib.error
 import urllib.request
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Set, Tuple, Union
+from functools import partial
+from typing import (
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 from countersign_swap._native import Machine, Need, Refusal, UnsignedOrder
 
@@ -34,6 +50,8 @@ Send = Callable[[str, str, Dict[str, str], Optional[bytes]], Tuple[int, Dict[str
 #: (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid.
 Signer = Callable[[UnsignedOrder, Dict[str, str]], Any]
 Text = Union[str, bytes]
+#: Base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`).
+Amount = Union[str, int]
 
 MAX_BODY = 16 << 20
 TIMEOUT = 20.0
@@ -366,22 +384,73 @@ class Swaps:
             self._writer.shutdown(wait=True)
             self._store.close()
 
-    def quote(self, *, from_: str, to: str, amount: Union[str, int], **options: Any) -> Change:
+    def quote(
+        self,
+        *,
+        from_: str,
+        to: str,
+        amount: Amount,
+        at_least: Optional[Amount] = None,
+        slippage: Optional[int] = None,
+        solver: Optional[str] = None,
+    ) -> Change:
         """Returns the best quote: `solver_id`, `pay` and `receive`."""
-        return self._only(lambda: self._machine.quote(_wish(from_=from_, to=to, amount=amount, **options)))
+        wish = _wish(from_=from_, to=to, amount=amount, at_least=at_least, slippage=slippage, solver=solver)
+        return self._only(lambda: self._machine.quote(wish))
 
-    def create(self, *, from_: str, to: str, amount: Union[str, int], receive_at: str, **options: Any) -> Iterator[Change]:
+    def create(
+        self,
+        *,
+        from_: str,
+        to: str,
+        amount: Amount,
+        receive_at: str,
+        from_owner: Optional[str] = None,
+        at_least: Optional[Amount] = None,
+        slippage: Optional[int] = None,
+        solver: Optional[str] = None,
+        affiliate_fees: Optional[Sequence[Mapping[str, Any]]] = None,
+        accept: Optional[Sequence[Literal["contract_changed"]]] = None,
+    ) -> Iterator[Change]:
         """Creates an order, pays it, and follows it to its end. Yields what changes; the last one has `event` `stopped` and a `reason`.
 
-        Amounts are base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`). Other options: `at_least`, `from_owner`,
-        `slippage`, `solver`, and `accept`: with `["contract_changed"]`, a pinned contract that has changed and that you have inspected.
+        Args:
+            from_: The asset to pay, such as `base:usdc`.
+            to: The asset to receive.
+            amount: What to pay: base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`).
+            receive_at: The address that is paid.
+            from_owner: The address that pays, if it is not the one in `accounts`.
+            at_least: The least to receive, in units of `to`.
+            slippage: How much less than quoted may be received, in hundredths of a percent.
+            solver: The id of the only solver whose quotes count.
+            affiliate_fees: Fees for others, as the service's interface has them.
+            accept: With `["contract_changed"]`, a pinned contract that has changed and that you have inspected.
         """
-        wish = _wish(from_=from_, to=to, amount=amount, receive_at=receive_at, **options)
+        wish = _wish(
+            from_=from_,
+            to=to,
+            amount=amount,
+            receive_at=receive_at,
+            from_owner=from_owner,
+            at_least=at_least,
+            slippage=slippage,
+            solver=solver,
+            affiliate_fees=affiliate_fees and [dict(fee) for fee in affiliate_fees],
+            accept=accept and list(accept),
+        )
         return self._changes(lambda: self._machine.create(wish))
 
     def follow(self, order_id: str) -> Iterator[Change]:
         """Continues a stored order, from wherever it is."""
         return self._changes(lambda: self._machine.follow(order_id), order_id)
+
+    def resume(self) -> Iterator[Change]:
+        """Continues every stored order that has not ended, and yields their changes as they come. Each order ends with `stopped`.
+
+        One that cannot be continued ends with the reason `failed`, and does not end the others.
+        """
+        changes: "queue.SimpleQueue[Heard]" = queue.SimpleQueue()
+        return self._heard(changes, self._follow_all(self.orders(), changes.put))
 
     def refund(self, order_id: str) -> Change:
         """Refunds a stored order if its timelock has expired. Returns the last change."""
@@ -414,12 +483,21 @@ class Swaps:
         # Only now a generator: what is wrong in the arguments is an error at once, and the swap does not wait for the first look at it.
         return self._heard(changes)
 
-    def _heard(self, changes: "queue.SimpleQueue[Heard]") -> Iterator[Change]:
-        while True:
+    def _heard(self, changes: "queue.SimpleQueue[Heard]", calls: int = 1) -> Iterator[Change]:
+        while calls:
             change = changes.get()
             if change is None:
-                return
-            yield _checked(change)
+                calls -= 1
+            else:
+                yield _checked(change)
+
+    def _follow_all(self, orders: List[Change], put: Callable[[Heard], None]) -> int:
+        """Follows the orders that have not ended. Returns how many: as often, None is put behind the last change of one."""
+        listen = _once(put)
+        open_orders = [order["order_id"] for order in orders if order["outcome"] is None]
+        for order_id in open_orders:
+            self._start(partial(self._machine.follow, order_id), partial(_stops, order_id, listen), order_id)
+        return len(open_orders)
 
     def _start(self, start: Callable[[], int], listener: Callable[[Heard], None], order_id: Optional[str] = None) -> None:
         """Starts a call. The listener gets its changes, and None behind the last one; or the error that ends it."""
@@ -638,14 +716,56 @@ class AsyncSwaps:
         """Stops, and releases the store."""
         await asyncio.to_thread(self._swaps.close)
 
-    async def quote(self, **wish: Any) -> Change:
+    async def quote(
+        self,
+        *,
+        from_: str,
+        to: str,
+        amount: Amount,
+        at_least: Optional[Amount] = None,
+        slippage: Optional[int] = None,
+        solver: Optional[str] = None,
+    ) -> Change:
         """Returns the best quote: see `Swaps.quote`."""
-        return await asyncio.to_thread(lambda: self._swaps.quote(**wish))
+        return await asyncio.to_thread(
+            lambda: self._swaps.quote(from_=from_, to=to, amount=amount, at_least=at_least, slippage=slippage, solver=solver)
+        )
 
-    def create(self, *, from_: str, to: str, amount: Union[str, int], receive_at: str, **options: Any) -> AsyncIterator[Change]:
+    def create(
+        self,
+        *,
+        from_: str,
+        to: str,
+        amount: Amount,
+        receive_at: str,
+        from_owner: Optional[str] = None,
+        at_least: Optional[Amount] = None,
+        slippage: Optional[int] = None,
+        solver: Optional[str] = None,
+        affiliate_fees: Optional[Sequence[Mapping[str, Any]]] = None,
+        accept: Optional[Sequence[Literal["contract_changed"]]] = None,
+    ) -> AsyncIterator[Change]:
         """Creates an order and follows it: see `Swaps.create`."""
-        wish = _wish(from_=from_, to=to, amount=amount, receive_at=receive_at, **options)
+        wish = _wish(
+            from_=from_,
+            to=to,
+            amount=amount,
+            receive_at=receive_at,
+            from_owner=from_owner,
+            at_least=at_least,
+            slippage=slippage,
+            solver=solver,
+            affiliate_fees=affiliate_fees and [dict(fee) for fee in affiliate_fees],
+            accept=accept and list(accept),
+        )
         return self._changes(lambda: self._swaps._machine.create(wish))
+
+    async def resume(self) -> AsyncIterator[Change]:
+        """Continues every stored order that has not ended: see `Swaps.resume`."""
+        changes: "asyncio.Queue[Heard]" = asyncio.Queue()
+        calls = self._swaps._follow_all(await self.orders(), lambda change: self._put(changes, change))
+        async for change in self._heard(changes, calls):
+            yield change
 
     def follow(self, order_id: str) -> AsyncIterator[Change]:
         """Continues a stored order: see `Swaps.follow`."""
@@ -668,12 +788,13 @@ class AsyncSwaps:
         self._swaps._start(start, lambda change: self._put(changes, change), order_id)
         return self._heard(changes)
 
-    async def _heard(self, changes: "asyncio.Queue[Heard]") -> AsyncIterator[Change]:
-        while True:
+    async def _heard(self, changes: "asyncio.Queue[Heard]", calls: int = 1) -> AsyncIterator[Change]:
+        while calls:
             change = await changes.get()
             if change is None:
-                return
-            yield _checked(change)
+                calls -= 1
+            else:
+                yield _checked(change)
 
     def _put(self, changes: "asyncio.Queue[Heard]", change: Heard) -> None:
         self._loop.call_soon_threadsafe(changes.put_nowait, change)
@@ -681,6 +802,26 @@ class AsyncSwaps:
 
 def _nothing() -> None:
     pass
+
+
+def _once(put: Callable[[Heard], None]) -> Callable[[Heard], None]:
+    """Passes on what several calls hear, once: what concerns no order is told to every call."""
+    last: List[Heard] = [None]
+
+    def listen(change: Heard) -> None:
+        if change is None or change is not last[0]:
+            last[0] = change
+            put(change)
+
+    return listen
+
+
+def _stops(order_id: str, listen: Callable[[Heard], None], change: Heard) -> None:
+    """Passes on a change. A call that failed is the end of its order, and of no other."""
+    if isinstance(change, dict) and change["event"] == "failed":
+        error = change["error"]
+        change = {"event": "stopped", "order_id": order_id, "reason": "failed", "message": error["message"], "error": error}
+    listen(change)
 
 
 def _text(error: BaseException) -> str:
@@ -763,7 +904,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _wish(*, from_: str, amount: Union[str, int], **options: Any) -> str:
+def _wish(*, from_: str, amount: Amount, **options: Any) -> str:
     """Returns a wish as JSON. Numbers that are amounts are written as text."""
     wish = {"from": from_, "amount": str(amount), **{name: value for name, value in options.items() if value is not None}}
     if "at_least" in wish:

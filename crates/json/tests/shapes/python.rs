@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired, TypeAlias
 ";
 
+/// The unions over all families, with their doc comments. A context ends with what is before `Context` here.
+const UNIONS: [(&str, &str); 2] = [
+    ("WalletContext", "The wallet context of a family, for `Order.prepare`."),
+    ("RecoveryContext", "The wallet context of a recovery, for `Recovery.prepare`."),
+];
+
 /// Returns the names of what is in the module; TypeScript has them too.
 pub(crate) fn names() -> Vec<&'static str> {
     OUTPUTS.iter().chain(&*INPUTS).map(|shape| shape.name).chain(words::ALL.iter().map(|set| set.name)).collect()
@@ -29,6 +35,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 /// Returns the module, with the types. At run time its values are those of the compiled module.
 pub(crate) fn write() -> String {
     let mut names = names();
+    names.extend(UNIONS.map(|(name, _)| name));
     names.sort_unstable();
     let names: String = names.into_iter().map(|name| format!("    \"{name}\",\n")).collect();
     let mut text = format!("{HEAD}\n__all__ = [\n{names}]\n");
@@ -42,6 +49,12 @@ pub(crate) fn write() -> String {
     let values: Vec<_> = OUTPUTS.iter().map(|shape| shape.name).collect();
     write!(text, "\nelse:\n    from countersign_swap._native import {}\n", values.join(", ")).unwrap();
     INPUTS.iter().for_each(|shape| typed_dict(&mut text, shape));
+    for (union, doc) in UNIONS {
+        let suffix = union.strip_suffix("Context").unwrap();
+        let names: String =
+            INPUTS.iter().filter(|shape| shape.name.ends_with(suffix)).map(|shape| format!("    {},\n", shape.name)).collect();
+        write!(text, "\n{union}: TypeAlias = Union[\n{names}]\n\"\"\"{doc}\"\"\"\n").unwrap();
+    }
     text
 }
 
