@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // The objects of the module that belong to the objects of this package, and what was read from them.
-import { CountersignError } from "./error.js";
+import { CountersignError, usage } from "./error.js";
 import { wrongType } from "./input.js";
 
 interface Handle {
@@ -9,6 +9,9 @@ interface Handle {
 
 /** Keeps constructors from being called by others. @internal */
 export const CREATE = Symbol("create");
+
+/** Every build marks its objects with this symbol, which the builds of one page share. @internal */
+const MARK = Symbol.for("countersign.object");
 
 const handles = new WeakMap<object, { readonly handle: Handle; readonly values: Map<string, unknown> }>();
 
@@ -20,10 +23,21 @@ export function bind<T extends object>(object: T, handle: Handle): T {
 
 /** Returns the handle of an object, which has to be of this class and still in use. @internal */
 export function handleOf<H>(object: unknown, kind: Function, what: string): H {
-  if (!(object instanceof kind)) throw wrongType(what, `the ${what} that this package made`, object);
+  if (!(object instanceof kind)) {
+    if (isMarked(object)) throw usage("usage", `${what} is of another build of this package`, `a ${what} of this build`, "one of another build");
+    throw wrongType(what, `the ${what} that this package made`, object);
+  }
   const bound = handles.get(object);
   if (!bound) throw new CountersignError({ code: "used_up", message: `${what} was freed already; create it again`, at: "", blame: "caller" });
   return bound.handle as H;
+}
+
+function isMarked(object: unknown): boolean {
+  try {
+    return typeof object === "object" && object !== null && MARK in object;
+  } catch {
+    return false; // a proxy
+  }
 }
 
 /** Returns what was read under this name before, so that equal values are the same object; or reads it. @internal */
@@ -42,6 +56,11 @@ export function forget(object: object): void {
 
 /** What all objects of this package have in common. */
 export abstract class Freeable {
+  /** @internal */
+  get [MARK](): true {
+    return true;
+  }
+
   /**
    * Frees the object's memory in the WebAssembly module at once. Without it the garbage collector does so, some time later.
    * Every later use is an error with the code `used_up`.

@@ -34,7 +34,7 @@ for (const family of FAMILIES) {
 test("objects of another build are refused", async () => {
   const { Order } = await import("countersign/evm");
   const one = accepted("evm")[0];
-  assert.throws(() => Order.verify(documents(one.input), new all.Registry(REGISTRY)), { code: "usage" });
+  assert.throws(() => Order.verify(documents(one.input), new all.Registry(REGISTRY)), { code: "usage", message: /of another build/ });
 });
 
 test("browsers' files import nothing, and the module asks for nothing but strings and a way to throw", async () => {
