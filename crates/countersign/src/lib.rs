@@ -93,12 +93,12 @@
 //!
 //! | feature | module | what is signed | works with |
 //! |---|---|---|---|
-//! | `evm` | `evm` | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus` 2.5, `alloy-primitives` 1.7 |
-//! | `tron` | `tron` | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
-//! | `starknet` | `starknet` | invoke transactions of version 3, SNIP-12 typed data | `starknet-types-core` 0.2 |
-//! | `solana` | `solana` | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1; 5 and 6 by bytes |
-//! | `sui` | `sui` | programmable transactions, also sponsored ones | `sui-sdk-types` 0.4 |
-//! | `bitcoin` | `bitcoin` | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` 0.32, with it `bdk_wallet` 3 |
+//! | `evm` | [`evm`](evm/index.html) | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus` 2.5, `alloy-primitives` 1.7 |
+//! | `tron` | [`tron`](tron/index.html) | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
+//! | `starknet` | [`starknet`](starknet/index.html) | invoke transactions of version 3, SNIP-12 typed data | `starknet-types-core` 0.2 |
+//! | `solana` | [`solana`](solana/index.html) | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1; 5 and 6 by bytes |
+//! | `sui` | [`sui`](sui/index.html) | programmable transactions, also sponsored ones | `sui-sdk-types` 0.4 |
+//! | `bitcoin` | [`bitcoin`](bitcoin/index.html) | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` 0.32, with it `bdk_wallet` 3 |
 //! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
 //! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy, and its `EthereumWallet` | `alloy-signer` 2.5, `alloy-network` 2.5 |
 //! | `starknet-signer` | | `sign_with_async` takes signers of starknet-rs | `starknet-signers` 0.14 |
