@@ -33,7 +33,7 @@ const NOW: u64 = 1_800_000_000;
 const INITIATED: u64 = 21_000_000;
 const LATEST: u64 = INITIATED + 99;
 
-/// The verified terms of an order whose both sides are on one EVM chain.
+/// Returns the verified terms of an order whose both sides are on one EVM chain.
 fn terms(registry: &Registry) -> VerifiedTerms {
     let line = case(CASES, "evm-record-same-chain");
     let value = json::parse(line.as_bytes()).expect("JSON");
@@ -41,7 +41,7 @@ fn terms(registry: &Registry) -> VerifiedTerms {
     verify_record(proposal, registry, &Policy::default()).expect("a record").terms
 }
 
-/// The six words of an open order, as version 3 stores it.
+/// Returns the six words of an open order, as version 3 stores it.
 fn words(terms: &VerifiedTerms) -> Vec<u8> {
     let leg = &terms.destination;
     let party = |bytes: &[u8]| U256::from_be_slice(bytes);
@@ -105,7 +105,7 @@ impl Transport for Node {
     }
 }
 
-/// A transaction that pays an HTLC, and the HTLC's tree.
+/// Returns a transaction that pays an HTLC, and the HTLC's tree.
 fn payment() -> (Vec<u8>, Transaction, Tree) {
     let key = |digit: u8| {
         let secret = countersign::bitcoin::bitcoin::secp256k1::SecretKey::from_slice(&[digit; 32]).expect("a key");

@@ -80,7 +80,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// A transaction as a wallet builds it from the answer, unchecked.
+/// Returns a transaction as a wallet builds it from the answer, unchecked.
 fn by_hand(call: &Value) -> TxEip1559 {
     let text = |name: &str| call[name].as_str().expect("text");
     TxEip1559 {

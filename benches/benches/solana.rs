@@ -52,7 +52,7 @@ fn unverified(response: &str) -> Vec<Vec<u8>> {
 
 type Seeds = Vec<(Vec<Vec<u8>>, Address)>;
 
-/// The seeds of each account that is an order's own.
+/// Returns the seeds of each account that is an order's own.
 fn seeds(line: &str) -> Seeds {
     let line: Value = serde_json::from_str(line).expect("JSON");
     let registry: Value = serde_json::from_str(REGISTRY).expect("JSON");

@@ -38,7 +38,7 @@ pub fn read_cases(file: &str) -> Vec<String> {
     fs::read_to_string(file).expect("a file of cases").lines().map(str::to_owned).collect()
 }
 
-/// The input part of a fixture line, as text.
+/// Returns the input part of a fixture line, as text.
 ///
 /// # Panics
 ///
@@ -49,7 +49,7 @@ pub fn case(lines: &str, id: &str) -> String {
     input_of(line)
 }
 
-/// The input part of a fixture line: the rest says what is expected.
+/// Returns the input part of a fixture line: the rest says what is expected.
 ///
 /// # Panics
 ///
@@ -129,7 +129,7 @@ pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str
     });
 }
 
-/// Where builds and measurements are.
+/// Returns where builds and measurements are.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from)
 }
@@ -147,7 +147,7 @@ pub fn medians(group: &str) -> Vec<(String, f64)> {
     rows
 }
 
-/// The full name of a row, which its folder may have cut, and its median.
+/// Returns the full name of a row, which its folder may have cut, and its median.
 fn median(group: &str, folder: &str) -> Option<(String, f64)> {
     let read = |file: &str| -> Option<Value> {
         let path = target().join("criterion").join(group).join(folder).join("new").join(file);

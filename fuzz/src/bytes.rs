@@ -33,7 +33,7 @@ impl<'a> Bytes<'a> {
         &choices[usize::from(self.byte()) % choices.len()]
     }
 
-    /// The bytes that are left.
+    /// Returns the bytes that are left.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }

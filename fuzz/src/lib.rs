@@ -15,7 +15,7 @@ use countersign_json::line::Case;
 pub static REGISTRY: LazyLock<Registry> =
     LazyLock::new(|| Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("the fixtures' registry is valid"));
 
-/// The fixtures of a family, one on each line.
+/// Returns the fixtures of a family, one on each line.
 pub fn cases(family: Family) -> &'static str {
     match family {
         Family::Evm => include_str!("../../fixtures/accept/evm.jsonl"),
@@ -27,12 +27,12 @@ pub fn cases(family: Family) -> &'static str {
     }
 }
 
-/// The first fixture of a family.
+/// Returns the first fixture of a family.
 pub fn first_case(family: Family) -> &'static str {
     cases(family).lines().next().expect("every family has fixtures")
 }
 
-/// The request of a family's first fixture.
+/// Returns the request of a family's first fixture.
 pub fn request(family: Family) -> CreateOrder {
     let value = json::parse(first_case(family).as_bytes()).expect("fixtures are JSON");
     let case = Case::from_value(&value).expect("a fixture is a case");

@@ -198,7 +198,7 @@ impl Order {
     }
 }
 
-/// The first orders of each family that are signed.
+/// Returns the first orders of each family that are signed.
 fn orders() -> Vec<Order> {
     let mut orders = Vec::new();
     for family in Family::ALL {
@@ -217,7 +217,7 @@ fn orders() -> Vec<Order> {
     orders
 }
 
-/// The refund of the source and the redemption of the destination.
+/// Returns the refund of the source and the redemption of the destination.
 fn recoveries(order: &Verified) -> Vec<(Recovery, String, String)> {
     let Some(record) = order.terms().record else { return Vec::new() };
     let mut record = record.clone();
@@ -234,7 +234,7 @@ fn recoveries(order: &Verified) -> Vec<(Recovery, String, String)> {
     all.into_iter().filter_map(|(recovery, swap, account)| Some((recovery.ok()?, swap.chain.to_string(), account))).collect()
 }
 
-/// The answers of `fixtures/readers`.
+/// Returns the answers of `fixtures/readers`.
 fn answers() -> HashMap<String, Vec<Vec<u8>>> {
     let files = [
         include_str!("../../fixtures/readers/evm.jsonl"),
@@ -267,7 +267,7 @@ fn answers() -> HashMap<String, Vec<Vec<u8>>> {
     answers
 }
 
-/// A path without what differs from request to request.
+/// Returns a path without what differs from request to request.
 fn kind_of_path(path: &str) -> String {
     let parts = path.split(['/', '?']).filter(|part| part.len() < 40 && !part.starts_with(|first: char| first.is_ascii_digit()));
     parts.collect::<Vec<_>>().join("/")
@@ -349,7 +349,7 @@ impl Transport for Endpoint {
     }
 }
 
-/// A value that could be an answer, or a part of one.
+/// Returns a value that could be an answer, or a part of one.
 fn any_value(bytes: &mut Bytes<'_>, depth: u8) -> Value {
     let number = |bytes: &mut Bytes<'_>| {
         let shift = u32::from(bytes.byte() % 64);

@@ -3,7 +3,7 @@
 use bech32::{Bech32, Hrp};
 use sha2::{Digest, Sha256};
 
-/// A key of 32 bytes, derived from a fixed phrase. It is valid for every family: the highest four bits are zero, so it is below the
+/// Returns a key of 32 bytes, derived from a fixed phrase. It is valid for every family: the highest four bits are zero, so it is below the
 /// order of each curve.
 #[must_use]
 pub fn key(role: &str) -> [u8; 32] {

@@ -37,7 +37,7 @@ pub struct Nodes {
     pub litecoind: Option<PathBuf>,
 }
 
-/// The engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
+/// Returns the engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<En
     names.into_iter().map(|name| Ok((name.to_owned(), engine(name, clock, nodes)?))).collect()
 }
 
-/// All main networks that clients of the service know.
+/// Returns all main networks that clients of the service know.
 fn main_networks() -> impl Iterator<Item = &'static str> {
     KNOWN_CHAINS.iter().filter(|chain| !chain.test).map(|chain| chain.name)
 }

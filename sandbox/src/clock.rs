@@ -11,7 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins at a time, in milliseconds since 1970, and goes only when somebody turns it.
+    /// Returns a clock that begins at a time, in milliseconds since 1970, and goes only when somebody turns it.
     #[must_use]
     pub const fn fixed(millis: u64) -> Self {
         Self { ahead: AtomicU64::new(0), fixed: Some(millis) }

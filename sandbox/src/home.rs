@@ -32,7 +32,7 @@ impl Home {
         Ok(Self { directory: directory.canonicalize()? })
     }
 
-    /// A file of the directory.
+    /// Returns a file of the directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
@@ -88,7 +88,7 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// The registry that a wallet pins: what the service lists, and that the blocks of these chains are never faster than listed. Those of the
+/// Returns the registry that a wallet pins: what the service lists, and that the blocks of these chains are never faster than listed. Those of the
 /// chains that they imitate are.
 #[must_use]
 pub fn registry(world: &World) -> Value {
@@ -106,7 +106,7 @@ pub fn registry(world: &World) -> Value {
     json!({ "chains": chains, "assets": assets, "solvers": solvers })
 }
 
-/// A chain as a wallet pins it: as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no
+/// Returns a chain as a wallet pins it: as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no
 /// say.
 #[must_use]
 pub fn pinned(engine: &dyn Engine) -> Value {

@@ -18,14 +18,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// A value of the query, with `%` escapes resolved.
+    /// Returns a value of the query, with `%` escapes resolved.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<String> {
         let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| unescaped(value))
     }
 
-    /// A header, by its name in lower case.
+    /// Returns a header, by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -67,7 +67,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A body of a type.
+    /// Returns a body of a type.
     #[must_use]
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: vec![("content-type".to_owned(), content_type.to_owned())], body: body.into() }

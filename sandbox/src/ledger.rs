@@ -139,7 +139,7 @@ impl Ledger {
         Ok(Self { log: Mutex::new(Some(log)), orders: Mutex::new(orders) })
     }
 
-    /// How many orders there are. Numbers run from 1 to this one.
+    /// Returns how many orders there are. Numbers run from 1 to this one.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.orders().by_number.last_key_value().map_or(0, |(number, _)| *number)
@@ -185,14 +185,14 @@ impl Ledger {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The numbers of orders that have been paid and have not ended.
+    /// Returns the numbers of orders that have been paid and have not ended.
     #[must_use]
     pub fn under_way(&self) -> Vec<u64> {
         let is_under_way = |order: &&Order| order.source.initiated.is_some() && !order.has_ended();
         self.orders().by_number.values().filter(is_under_way).map(|order| order.number).collect()
     }
 
-    /// What completed orders have paid: base units by source asset.
+    /// Returns what completed orders have paid: base units by source asset.
     #[must_use]
     pub fn completed(&self) -> BTreeMap<String, u128> {
         let mut sums = BTreeMap::<String, u128>::new();
@@ -203,31 +203,31 @@ impl Ledger {
         sums
     }
 
-    /// The order with a number.
+    /// Returns the order with a number.
     #[must_use]
     pub fn by_number(&self, number: u64) -> Option<Order> {
         self.orders().by_number.get(&number).cloned()
     }
 
-    /// The order with an id.
+    /// Returns the order with an id.
     #[must_use]
     pub fn by_id(&self, id: &str) -> Option<Order> {
         self.orders().find(|orders| orders.ids.get(id))
     }
 
-    /// The order that an HTLC of a chain belongs to.
+    /// Returns the order that an HTLC of a chain belongs to.
     #[must_use]
     pub fn by_swap(&self, chain: &str, swap_id: &str) -> Option<Order> {
         self.orders().find(|orders| orders.swaps.get(&swap_key(chain, swap_id)))
     }
 
-    /// The order that a request has made.
+    /// Returns the order that a request has made.
     #[must_use]
     pub fn by_request(&self, request: &str) -> Option<Order> {
         self.orders().find(|orders| orders.requests.get(request))
     }
 
-    /// The orders that have all of the words and that a filter takes, the newest first: those from `first` on, `most` at most.
+    /// Returns the orders that have all of the words and that a filter takes, the newest first: those from `first` on, `most` at most.
     pub fn find(&self, words: &[(&str, Role)], takes: impl Fn(&Order) -> bool, first: usize, most: usize) -> Page {
         let orders = self.orders();
         let is_found = |order: &&Order| words.iter().all(|(word, role)| has_word(order, word, *role)) && takes(order);
@@ -296,13 +296,13 @@ fn swap_key(chain: &str, swap_id: &str) -> String {
     format!("{chain}/{}", swap_id.to_lowercase())
 }
 
-/// What finds the order of a request that comes again.
+/// Returns what finds the order of a request that comes again.
 #[must_use]
 pub fn request_key(source_owner: &str, nonce: &Value, hash: &str) -> String {
     format!("{}/{nonce}/{hash}", source_owner.to_lowercase())
 }
 
-/// Whether an order has an address of somebody, or a transaction.
+/// Returns whether an order has an address of somebody, or a transaction.
 fn has_word(order: &Order, word: &str, role: Role) -> bool {
     let is = |text: &str| !word.is_empty() && text.to_lowercase() == word.to_lowercase();
     let is_one = |texts: &[Option<&String>]| texts.iter().flatten().any(|text| is(text));

@@ -114,20 +114,20 @@ pub struct Lie {
 }
 
 impl Lie {
-    /// The same lie, while the solver does this.
+    /// Returns the same lie, while the solver does this.
     #[must_use]
     const fn while_solver(mut self, conduct: Conduct) -> Self {
         self.conduct = Some(conduct);
         self
     }
 
-    /// Whether it is about what a transaction depends on or about time: it must cost nothing, and hardly more than the truth.
+    /// Returns whether it is about what a transaction depends on or about time: it must cost nothing, and hardly more than the truth.
     #[must_use]
     pub const fn is_component(&self) -> bool {
         matches!(self.act, Act::Endpoint(EndpointLie::Component(_) | EndpointLie::Pace(_)))
     }
 
-    /// Whether the swap can only end once the source's timelock is over, as long as the user believes nothing wrong.
+    /// Returns whether the swap can only end once the source's timelock is over, as long as the user believes nothing wrong.
     #[must_use]
     pub const fn needs_timelock(&self) -> bool {
         match self.liar {
@@ -137,14 +137,14 @@ impl Lie {
     }
 }
 
-/// Every lie, by liar.
+/// Returns every lie, by liar.
 pub fn all() -> impl Iterator<Item = &'static Lie> {
     let service = answers::LIES.iter().chain(records::LIES).chain(progress::LIES).chain(service::LIES);
     let parties = service.chain(solver::LIES).chain(solver::STOPS).chain(receiver::LIES).chain(relayer::LIES);
     parties.chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
 }
 
-/// The lie of a name.
+/// Returns the lie of a name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Lie> {
     all().find(|lie| lie.name == name)
@@ -195,7 +195,7 @@ impl Lies {
         locked(&self.stolen).clear();
     }
 
-    /// The names of those that are told.
+    /// Returns the names of those that are told.
     #[must_use]
     pub fn active(&self) -> BTreeSet<&'static str> {
         locked(&self.active).keys().copied().collect()
@@ -223,23 +223,23 @@ impl Lies {
         }
     }
 
-    /// What the solver does in place of what is agreed.
+    /// Returns what the solver does in place of what is agreed.
     pub(crate) fn conduct(&self) -> Option<Conduct> {
         let active = locked(&self.active);
         active.values().find_map(|lie| if let Act::Solver(conduct) = lie.act { Some(conduct) } else { lie.conduct })
     }
 
-    /// Whether the relayer says yes and does nothing.
+    /// Returns whether the relayer says yes and does nothing.
     pub(crate) fn relayer_idles(&self) -> bool {
         self.acts().iter().any(|act| matches!(act, Act::RelayerIdles))
     }
 
-    /// What the relayer answers to a redemption that it does not send.
+    /// Returns what the relayer answers to a redemption that it does not send.
     pub(crate) fn invented_redemption(&self) -> Option<&'static str> {
         self.acts().iter().any(|act| matches!(act, Act::RelayerInvents)).then_some(relayer::INVENTED)
     }
 
-    /// What happens to a call of the service; `is_paid` says whether an order has been paid.
+    /// Returns what happens to a call of the service; `is_paid` says whether an order has been paid.
     pub(crate) fn service(&self, request: &Request, is_paid: bool) -> Option<ServiceLie> {
         self.acts().into_iter().find_map(|act| match act {
             Act::Service(lie) if lie.applies(request, is_paid) => Some(lie),
@@ -259,7 +259,7 @@ impl Lies {
         }
     }
 
-    /// A secret that the relayer has told the solver.
+    /// Returns a secret that the relayer has told the solver.
     pub(crate) fn stolen(&self, order: &str) -> Option<String> {
         locked(&self.stolen).get(order).cloned()
     }
@@ -268,17 +268,17 @@ impl Lies {
         self.acts().into_iter().find_map(|act| if let Act::Endpoint(lie) = act { Some(lie) } else { None })
     }
 
-    /// How long the endpoint that lies lets a call wait.
+    /// Returns how long the endpoint that lies lets a call wait.
     pub(crate) fn endpoint_delay(&self) -> Option<Duration> {
         self.endpoint_lie().and_then(EndpointLie::delay)
     }
 
-    /// Which of a chain's endpoints lies, if one does.
+    /// Returns which of a chain's endpoints lies, if one does.
     pub(crate) fn lying_endpoint(&self) -> Option<usize> {
         self.endpoint_lie().map(EndpointLie::place)
     }
 
-    /// What the endpoint that lies says at a time in place of `answer`.
+    /// Returns what the endpoint that lies says at a time in place of `answer`.
     pub(crate) fn endpoint(&self, chain: &str, now_millis: u64, request: &Request, answer: impl Fn(&Request) -> Reply) -> Reply {
         let Some(lie) = self.endpoint_lie() else { return answer(request) };
         let truth = Cell::new(None);
@@ -294,13 +294,13 @@ impl Lies {
         reply
     }
 
-    /// How many answers of an endpoint were not the truth.
+    /// Returns how many answers of an endpoint were not the truth.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.told.load(Ordering::Relaxed)
     }
 
-    /// What the network does to the next call: how many milliseconds it is late, and what else happens to it. Of several faults that are
+    /// Returns what the network does to the next call: how many milliseconds it is late, and what else happens to it. Of several faults that are
     /// told at once, the seed takes one.
     pub(crate) fn fault(&self) -> (u64, Option<Fault>) {
         let faults: Vec<Fault> =

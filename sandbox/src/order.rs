@@ -85,7 +85,7 @@ pub struct Seen {
 }
 
 impl Side {
-    /// A side on which nothing has happened.
+    /// Returns a side on which nothing has happened.
     #[must_use]
     pub fn new(terms: &Terms, leg: Leg, price: f64) -> Self {
         Self {
@@ -108,13 +108,13 @@ impl Side {
         }
     }
 
-    /// The chain's name.
+    /// Returns the chain's name.
     #[must_use]
     pub fn chain(&self) -> &str {
         self.asset.split_once(':').map_or(self.asset.as_str(), |(chain, _)| chain)
     }
 
-    /// The terms, as the chain takes them.
+    /// Returns the terms, as the chain takes them.
     #[must_use]
     pub fn terms(&self, is_source: bool) -> Terms {
         let mut secret_hash = [0; 32];
@@ -132,7 +132,7 @@ impl Side {
         }
     }
 
-    /// Whether it has been redeemed or refunded.
+    /// Returns whether it has been redeemed or refunded.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.redeemed.is_some() || self.refunded.is_some()
@@ -191,7 +191,7 @@ impl Order {
         self.created_at.saturating_add(window)
     }
 
-    /// The order's status at a time, in milliseconds.
+    /// Returns the order's status at a time, in milliseconds.
     #[must_use]
     pub fn status(&self, now: u64) -> Status {
         match (&self.destination.redeemed, &self.source.refunded, &self.source.initiated) {
@@ -203,13 +203,13 @@ impl Order {
         }
     }
 
-    /// Whether nothing can happen any more that the solver or the relayer would act on.
+    /// Returns whether nothing can happen any more that the solver or the relayer would act on.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.source.has_ended() && (self.destination.initiated.is_none() || self.destination.has_ended())
     }
 
-    /// The order without what the chains have shown.
+    /// Returns the order without what the chains have shown.
     #[must_use]
     pub fn as_made(&self) -> Self {
         let mut order = self.clone();
@@ -240,7 +240,7 @@ impl Order {
     }
 }
 
-/// A time as records have it: UTC with six digits of a second.
+/// Returns a time as records have it: UTC with six digits of a second.
 #[must_use]
 pub fn iso(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();

@@ -45,7 +45,7 @@ fn html_reply(html: String, policy: &str) -> Reply {
     reply
 }
 
-/// Everything that the page shows, for programs.
+/// Returns everything that the page shows, for programs.
 fn state(world: &World) -> Value {
     let chain = |(name, chain): (&String, &Chain)| {
         let engine = chain.engine();

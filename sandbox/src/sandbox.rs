@@ -171,13 +171,13 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The service's URL, without `/v2`. The page is there too.
+    /// Returns the service's URL, without `/v2`. The page is there too.
     #[must_use]
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// Each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints, of which one lies when one is to.
+    /// Returns each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints, of which one lies when one is to.
     #[must_use]
     pub fn chains(&self) -> &[(String, String)] {
         &self.chains

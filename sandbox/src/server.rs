@@ -192,12 +192,12 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
     }
 }
 
-/// Which of a chain's three endpoints a path belongs to.
+/// Returns which of a chain's three endpoints a path belongs to.
 fn endpoint(path: &str) -> Option<usize> {
     ["/a", "/b", "/c"].iter().position(|endpoint| path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// How the service lies in serving a call.
+/// Returns how the service lies in serving a call.
 fn service_lie(world: &World, request: &Request) -> Option<ServiceLie> {
     let is_paid = || {
         let last = world.ledger.count();

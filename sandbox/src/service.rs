@@ -58,13 +58,13 @@ pub fn answer(world: &World, request: &Request) -> Reply {
     }
 }
 
-/// Whether a path is one of the interface, and not of the page.
+/// Returns whether a path is one of the interface, and not of the page.
 #[must_use]
 pub fn serves(path: &str) -> bool {
     segments(path).next().is_some_and(|first| ["v2", "relayer"].contains(&first))
 }
 
-/// The parts of a path. Clients put two slashes between the service's URL and the rest.
+/// Returns the parts of a path. Clients put two slashes between the service's URL and the rest.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
@@ -78,7 +78,7 @@ fn route(world: &World, request: &Request) -> Result<Value, Refused> {
     }
 }
 
-/// The paths of the relayer that clients use for Bitcoin in place of `/v2/orders`. Their bodies name the order.
+/// Returns the paths of the relayer that clients use for Bitcoin in place of `/v2/orders`. Their bodies name the order.
 fn relay(world: &World, request: &Request, action: &str) -> Result<Value, Refused> {
     let body = body(request)?;
     let order = order(world, &text(&body, "order_id").ok_or("order_id is missing")?)?;
@@ -119,7 +119,7 @@ fn order(world: &World, id: &str) -> Result<Order, Refused> {
     world.ledger.by_id(&id.to_lowercase()).ok_or_else(|| missing("order"))
 }
 
-/// The record, as the service states it: with its lies.
+/// Returns the record, as the service states it: with its lies.
 #[must_use]
 pub fn stated(world: &World, order: &Order) -> Value {
     let height = |asset: &str| world.chain_of(asset).map_or(0, |chain| chain.engine().height());
@@ -134,7 +134,7 @@ fn body(request: &Request) -> Result<Value, Refused> {
     if value.is_object() { Ok(value) } else { Err("the body is not an object".into()) }
 }
 
-/// A text, or a number as text; `None` where it is absent, null or empty.
+/// Returns a text, or a number as text; `None` where it is absent, null or empty.
 fn text(value: &Value, name: &str) -> Option<String> {
     match value.get(name) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),

@@ -248,7 +248,7 @@ impl Solver {
     }
 }
 
-/// A thousandth of what is agreed, and enough for a fee.
+/// Returns a thousandth of what is agreed, and enough for a fee.
 fn dust(terms: &Terms) -> Terms {
     Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() }
 }
@@ -256,7 +256,7 @@ fn dust(terms: &Terms) -> Terms {
 /// An order, with its secret in hex.
 pub(crate) type Overheard = (Order, String);
 
-/// The secret in a transaction that a wallet submits to a chain, if one is there that redeems a destination. Everybody who watches a
+/// Returns the secret in a transaction that a wallet submits to a chain, if one is there that redeems a destination. Everybody who watches a
 /// mempool sees it; only transactions in hex are looked through.
 pub(crate) fn overhear(world: &World, chain: &str, body: &[u8]) -> Option<Overheard> {
     let orders = (1..=world.ledger.count()).filter_map(|number| world.ledger.by_number(number));
@@ -293,7 +293,7 @@ fn said(sent: Result<String, String>) -> String {
     sent.unwrap_or_else(|reason| format!("refused, {reason}"))
 }
 
-/// The height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended, or
+/// Returns the height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended, or
 /// is old, or its timelock is over. With twenty users, blocks on demand would pass a timelock of two hours in seconds.
 fn quick_limit(world: &World, side: &Side) -> Option<u64> {
     let paid = side.initiated.as_ref().filter(|_| !side.has_ended() && !is_over(world, side))?;
@@ -301,7 +301,7 @@ fn quick_limit(world: &World, side: &Side) -> Option<u64> {
     is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 
-/// Whether the timelock of a side is over.
+/// Returns whether the timelock of a side is over.
 fn is_over(world: &World, side: &Side) -> bool {
     let (Some(paid), Ok(chain)) = (&side.initiated, world.chain_of(&side.asset)) else { return false };
     let engine = chain.engine();

@@ -60,13 +60,13 @@ pub fn routes() -> Vec<Trial> {
     ROUTES.iter().map(|[from, to]| Trial { from: (*from).to_owned(), to: (*to).to_owned(), lie: None }).collect()
 }
 
-/// The swaps in which lies are told.
+/// Returns the swaps in which lies are told.
 #[must_use]
 pub fn told() -> Vec<Trial> {
     TOLD.iter().filter_map(|name| lies::find(name)).map(with_lie).collect()
 }
 
-/// The swaps of lies by name.
+/// Returns the swaps of lies by name.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Whether a swap has ended as it must: an honest one is received, and no lie costs the user anything. One about a component changes nothing
+/// Returns whether a swap has ended as it must: an honest one is received, and no lie costs the user anything. One about a component changes nothing
 /// at all, though it was told, and fees are at most twice those of an honest swap.
 #[must_use]
 pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
@@ -168,7 +168,7 @@ pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
     }
 }
 
-/// A swap in a few lines: what happened, and where the money is.
+/// Returns a swap in a few lines: what happened, and where the money is.
 ///
 /// # Errors
 ///
@@ -189,7 +189,7 @@ pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Resul
     out.flush()
 }
 
-/// How often an endpoint lied about a component, and what was paid in fees beside what an honest swap paid.
+/// Returns how often an endpoint lied about a component, and what was paid in fees beside what an honest swap paid.
 fn compared(outcome: &Outcome) -> String {
     let Some(honest) = &outcome.honest_fees else { return String::new() };
     let paid = |(chain, paid): (&String, &u128)| format!(", {paid} in fees on {chain} ({} without lies)", honest.get(chain).unwrap_or(&0));
@@ -204,7 +204,7 @@ fn clipped(line: &str) -> String {
     short
 }
 
-/// The table of docs/lies.md.
+/// Returns the table of docs/lies.md.
 ///
 /// # Errors
 ///

@@ -70,7 +70,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether more than twice as much was paid in fees as where nobody lied.
+    /// Returns whether more than twice as much was paid in fees as where nobody lied.
     #[must_use]
     pub fn is_dear(&self) -> bool {
         let honest = |chain: &String| self.honest_fees.as_ref().and_then(|honest| honest.get(chain)).copied();
@@ -107,7 +107,7 @@ impl Money {
     }
 }
 
-/// The program: `COUNTERSIGN_PROGRAM`, or what the checkout has built.
+/// Returns the program: `COUNTERSIGN_PROGRAM`, or what the checkout has built.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ pub fn program() -> Result<PathBuf, String> {
     })
 }
 
-/// What the user of a role has of an asset.
+/// Returns what the user of a role has of an asset.
 #[must_use]
 pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     let Ok(chain) = world.chain_of(asset) else { return 0 };
@@ -133,7 +133,7 @@ pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     engine.balance(&engine.address_of(&accounts::key(role)), asset).unwrap_or(0)
 }
 
-/// What the user has of each chain's own coin.
+/// Returns what the user has of each chain's own coin.
 fn coins(world: &World) -> BTreeMap<String, (String, u128)> {
     let coin = |(name, chain): (&String, &Chain)| {
         let id = chain.listing.chain.get("native_asset_id")?.as_str()?;
@@ -142,7 +142,7 @@ fn coins(world: &World) -> BTreeMap<String, (String, u128)> {
     world.chains.iter().filter_map(coin).collect()
 }
 
-/// What of the user's coins has gone into fees: what is missing, without what was paid, and with what was to be received.
+/// Returns what of the user's coins has gone into fees: what is missing, without what was paid, and with what was to be received.
 fn fees(
     before: &BTreeMap<String, (String, u128)>,
     after: &BTreeMap<String, (String, u128)>,
@@ -158,7 +158,7 @@ fn fees(
     before.iter().map(fee).collect()
 }
 
-/// An amount of an asset that is worth about fifty dollars.
+/// Returns an amount of an asset that is worth about fifty dollars.
 #[must_use]
 pub fn amount(world: &World, asset: &str) -> u128 {
     let Some(listed) = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)) else { return 0 };
@@ -167,7 +167,7 @@ pub fn amount(world: &World, asset: &str) -> u128 {
     10_u128.saturating_pow(decimals).saturating_mul(5_000).checked_div(cents).unwrap_or(0)
 }
 
-/// What the service gives for an amount.
+/// Returns what the service gives for an amount.
 #[must_use]
 pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<String> {
     let request = Request {
@@ -264,7 +264,7 @@ struct Attempt {
     said: Vec<String>,
 }
 
-/// The order that the program has stored.
+/// Returns the order that the program has stored.
 fn kept_order(directory: &Path) -> Option<String> {
     let entry = std::fs::read_dir(directory.join("state").join("orders")).ok()?.find_map(Result::ok)?;
     entry.file_name().into_string().ok()

@@ -59,7 +59,7 @@ impl std::fmt::Debug for Chain {
 }
 
 impl Chain {
-    /// The engine, for as long as the guard lives.
+    /// Returns the engine, for as long as the guard lives.
     pub fn engine(&self) -> MutexGuard<'_, Box<dyn Engine>> {
         // An engine never panics while it is held; if it does, its state is as good as before the call.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,7 +80,7 @@ impl Chain {
         reply
     }
 
-    /// A member of an asset of this chain.
+    /// Returns a member of an asset of this chain.
     #[must_use]
     pub fn asset(&self, id: &str) -> Option<&Value> {
         self.listing.assets.iter().find(|asset| asset.get("id").and_then(Value::as_str) == Some(id))
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// How service and solver behave now.
+    /// Returns how service and solver behave now.
     #[must_use]
     pub fn settings(&self) -> Settings {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner)
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// The solver's name in quotes and records.
+    /// Returns the solver's name in quotes and records.
     #[must_use]
     pub fn solver(&self) -> String {
         let hash = Sha256::digest(b"countersign sandbox: solver id");
@@ -166,7 +166,7 @@ impl World {
         Sha256::digest(format!("countersign sandbox {} {purpose} {number}", self.seed)).into()
     }
 
-    /// The chain of an asset.
+    /// Returns the chain of an asset.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl World {
         self.chains.get(name).ok_or_else(|| format!("unknown chain: {name}"))
     }
 
-    /// A chain by its name.
+    /// Returns a chain by its name.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl World {
         lines.push_back(line.into());
     }
 
-    /// What happened lately, the oldest first.
+    /// Returns what happened lately, the oldest first.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()

@@ -98,7 +98,7 @@ impl Stage {
         self.start(&["swap", "--yes", "--poll", "100", "--resume", id])
     }
 
-    /// The order, once it has come as far as is asked.
+    /// Returns the order, once it has come as far as is asked.
     fn order(&self, what: &str, is_there: impl Fn(&order::Order) -> bool) -> order::Order {
         wait_for(what, || self.sandbox.world.ledger.by_number(1).filter(&is_there))
     }

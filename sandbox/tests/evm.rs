@@ -165,7 +165,7 @@ fn blocks_follow_each_other_and_hash_as_on_ethereum() {
     assert_eq!(node.ask("eth_getBlockByNumber", json!(["earliest", false])).unwrap()["number"], "0x0");
 }
 
-/// The header that a block's members make, with an implementation of its own.
+/// Returns the header that a block's members make, with an implementation of its own.
 fn header(block: &Value) -> Header {
     let number = |name: &str| u64::from_str_radix(&block[name].as_str().unwrap()[2..], 16).unwrap();
     let word = |name: &str| block[name].as_str().unwrap().parse::<B256>().unwrap();

@@ -35,7 +35,7 @@ fn order(number: u64) -> Order {
     }
 }
 
-/// A file that does not exist yet.
+/// Returns a file that does not exist yet.
 fn file(name: &str) -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("countersign-ledger-{name}-{}.jsonl", std::process::id()));
     let _ = std::fs::remove_file(&path);

@@ -123,7 +123,7 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// The order's journal, as it is kept; empty before its first line.
+    /// Returns the order's journal, as it is kept; empty before its first line.
     fn journal(&self, order_id: &str) -> String {
         let is_journal = |name: &&String| name.contains("/journal") && name.contains(order_id);
         let lines = self.documents.keys().filter(is_journal).map(|name| String::from_utf8(self.documents[name].clone()).unwrap());

@@ -131,7 +131,7 @@ fn a_form_goes_back_to_where_it_was() {
     assert_eq!((reply.status, reply.body.as_slice()), (200, br#"{"lies":["net-slow"]}"#.as_slice()));
 }
 
-/// A world in which the user has paid an order that no solver answers, and the order's id.
+/// Returns a world in which the user has paid an order that no solver answers, and the order's id.
 fn paid() -> (World, String) {
     let world = world();
     let owner = world.chain("base").unwrap().engine().address_of(&key(accounts::USER));

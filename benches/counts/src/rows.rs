@@ -31,7 +31,7 @@ impl Row {
         }
     }
 
-    /// How often it is taken for one count.
+    /// Returns how often it is taken for one count.
     pub(crate) const fn times(&self) -> u32 {
         match self {
             Self::Steps(_) => steps::TIMES,
@@ -39,7 +39,7 @@ impl Row {
         }
     }
 
-    /// How many orders are taken each time.
+    /// Returns how many orders are taken each time.
     pub(crate) fn orders(&self) -> Result<u64, String> {
         match self {
             Self::Steps(_) => Ok(1),

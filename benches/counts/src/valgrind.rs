@@ -9,7 +9,7 @@ pub(crate) type Tool = ([&'static str; 2], &'static str);
 /// Counts instructions.
 pub(crate) const INSTRUCTIONS: Tool = (["--tool=callgrind", "--callgrind-out-file=/dev/null"], "Collected :");
 
-/// Whether valgrind is installed.
+/// Returns whether valgrind is installed.
 pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -77,7 +77,7 @@ impl Stage {
         TxContext::new(vec![coin], self.scene.chain.address(&scripts().p2tr).expect("an address"), FeeRate::from_whole(2))
     }
 
-    /// The order's HTLC with other terms.
+    /// Returns the order's HTLC with other terms.
     fn changed(&self, change: impl FnOnce(&mut Htlc)) -> Tree {
         let mut htlc = self.scene.tree.htlc;
         change(&mut htlc);
@@ -107,7 +107,7 @@ impl Stage {
         Deposit { outpoint: OutPoint { txid: transaction.compute_txid(), vout: 0 }, output: transaction.output[0].clone() }
     }
 
-    /// What the owner, the solver and the thief hold.
+    /// Returns what the owner, the solver and the thief hold.
     fn holdings(&self) -> [u64; 3] {
         [WALLET, REDEEMER, THIEF].map(|key| self.ledger.balance(&scripts_of(key).p2tr))
     }

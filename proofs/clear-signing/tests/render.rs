@@ -101,14 +101,14 @@ impl<'s> Said<'s> {
         self.amount().0.split_once(' ').unwrap().1.to_owned()
     }
 
-    /// The coins that are sent with the call, if any are.
+    /// Returns the coins that are sent with the call, if any are.
     fn coins(&mut self) -> Option<String> {
         let coins = self.values(Topic::Send).nth(1)?;
         let TypedValue::Number(wei) = coins else { panic!("{coins:?}") };
         Some(format!("{} {}", number::in_whole_units(*wei, 18), self.symbol()))
     }
 
-    /// An account. Renderers write addresses with a checksum or without.
+    /// Returns an account. Renderers write addresses with a checksum or without.
     fn account(&mut self, topic: Topic) -> Option<String> {
         match self.values(topic).next()? {
             TypedValue::Account(account) => Some(account.to_string().to_lowercase()),
@@ -133,7 +133,7 @@ impl<'s> Said<'s> {
         Some(if line.text == "none" { "0x".to_owned() } else { line.text.split_once(" bytes ").unwrap().1.to_owned() })
     }
 
-    /// The lines of the call or message that locks the funds.
+    /// Returns the lines of the call or message that locks the funds.
     fn lock(&mut self, coins: bool, delegated: bool) -> Vec<(String, String)> {
         let mut lines = vec![(Topic::Send.title(), Some(self.amount().0))];
         if coins {
@@ -153,7 +153,7 @@ impl<'s> Said<'s> {
         lines.into_iter().map(|(label, value)| (label.to_owned(), value.expect(label))).collect()
     }
 
-    /// The lines of the approval.
+    /// Returns the lines of the approval.
     fn approval(&mut self) -> Vec<(String, String)> {
         let (symbol, decimals) = (self.symbol(), self.amount().1);
         let Some(TypedValue::Number(allowance)) = self.values(Topic::Approval).next() else { panic!("no allowance") };
@@ -286,7 +286,7 @@ fn a_changed_argument_changes_its_line_and_no_other() {
     }
 }
 
-/// The first message of an asset: its order's id, its typed data and its owner.
+/// Returns the first message of an asset: its order's id, its typed data and its owner.
 fn message_of(registry: &Registry, wanted: &str) -> (String, Value, String) {
     let mut found = None;
     each_order(registry, |id, asset, order| {

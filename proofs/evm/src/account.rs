@@ -36,19 +36,19 @@ impl Account {
         Some(Self { key, address })
     }
 
-    /// The account's address.
+    /// Returns the account's address.
     #[must_use]
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    /// The key, for code that signs by itself.
+    /// Returns the key, for code that signs by itself.
     #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.key
     }
 
-    /// The 32 bytes of the key, for code that takes a key in that form.
+    /// Returns the 32 bytes of the key, for code that takes a key in that form.
     #[must_use]
     pub fn secret(&self) -> B256 {
         B256::from_slice(&self.key.to_bytes())

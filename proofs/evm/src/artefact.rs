@@ -43,7 +43,7 @@ pub enum Contract<'a> {
 }
 
 impl Contract<'_> {
-    /// The checked-in output of the compiler.
+    /// Returns the checked-in output of the compiler.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Contract<'_> {
         serde_json::from_str(text).map_err(|source| ArtefactError { name, source })
     }
 
-    /// The creation code followed by the ABI encoding of the constructor's arguments.
+    /// Returns the creation code followed by the ABI encoding of the constructor's arguments.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ struct Before {
 }
 
 impl Changes {
-    /// The accounts that were changed.
+    /// Returns the accounts that were changed.
     pub fn accounts(&self) -> impl Iterator<Item = Address> {
         self.accounts.keys().copied()
     }
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// The state before `changes`.
+    /// Returns the state before `changes`.
     #[must_use]
     pub const fn before<'w>(&'w self, changes: &'w Changes) -> Past<'w> {
         Past { world: self, changes }
@@ -113,14 +113,14 @@ pub struct Past<'w> {
 }
 
 impl<'w> Past<'w> {
-    /// An account; `None` if it never existed.
+    /// Returns an account; `None` if it never existed.
     #[must_use]
     pub fn account(&self, address: Address) -> Option<AccountInfo> {
         let Ok(info) = self.basic_ref(address);
         info
     }
 
-    /// The code at an address.
+    /// Returns the code at an address.
     #[must_use]
     pub fn code(&self, address: Address) -> Bytes {
         let hash = self.account(address).unwrap_or_default().code_hash;
@@ -128,21 +128,21 @@ impl<'w> Past<'w> {
         code.original_bytes()
     }
 
-    /// A slot of an account's storage.
+    /// Returns a slot of an account's storage.
     #[must_use]
     pub fn slot(&self, address: Address, slot: U256) -> U256 {
         let Ok(value) = self.storage_ref(address, slot);
         value
     }
 
-    /// The addresses of all accounts.
+    /// Returns the addresses of all accounts.
     #[must_use]
     pub fn addresses(&self) -> BTreeSet<Address> {
         let known = self.world.accounts.cache.accounts.keys().chain(self.changes.accounts.keys());
         known.copied().filter(|address| self.account(*address).is_some()).collect()
     }
 
-    /// The slots of an account that are not zero.
+    /// Returns the slots of an account that are not zero.
     #[must_use]
     pub fn storage(&self, address: Address) -> BTreeMap<U256, U256> {
         let now = self.world.accounts.cache.accounts.get(&address).into_iter().flat_map(|account| account.storage.keys());

@@ -43,19 +43,19 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The receipt of an unsigned call that left no logs.
+    /// Returns the receipt of an unsigned call that left no logs.
     #[must_use]
     pub const fn of_call(from: Address, outcome: Outcome, gas_used: u64) -> Self {
         Self { hash: None, from, outcome, gas_used, gas_price: 0, logs: Vec::new() }
     }
 
-    /// Whether the execution succeeded.
+    /// Returns whether the execution succeeded.
     #[must_use]
     pub const fn is_success(&self) -> bool {
         matches!(self.outcome, Outcome::Success { .. })
     }
 
-    /// The error the contract reverted with, if it is an `E`.
+    /// Returns the error the contract reverted with, if it is an `E`.
     #[must_use]
     pub fn reverted_with<E: SolError>(&self) -> Option<E> {
         match &self.outcome {
@@ -64,7 +64,7 @@ impl Receipt {
         }
     }
 
-    /// The first event `E` that `emitter` logged.
+    /// Returns the first event `E` that `emitter` logged.
     #[must_use]
     pub fn event<E: SolEvent>(&self, emitter: Address) -> Option<E> {
         let mut from_emitter = self.logs.iter().filter(|log| log.address == emitter);

@@ -58,7 +58,7 @@ pub struct World {
 }
 
 impl World {
-    /// An empty chain at the given block. The base fee is 1 gwei.
+    /// Returns an empty chain at the given block. The base fee is 1 gwei.
     #[must_use]
     pub fn new(chain_id: u64, block_number: u64) -> Self {
         let block = BlockEnv {
@@ -72,19 +72,19 @@ impl World {
         Self { chain_id, block, accounts: CacheDB::new(EmptyDB::new()), changes: None }
     }
 
-    /// The chain id that transactions and typed data have to name.
+    /// Returns the chain id that transactions and typed data have to name.
     #[must_use]
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
     }
 
-    /// The number of the current block.
+    /// Returns the number of the current block.
     #[must_use]
     pub fn block_number(&self) -> u64 {
         self.block.number.saturating_to()
     }
 
-    /// The base fee of the current block, in wei per unit of gas.
+    /// Returns the base fee of the current block, in wei per unit of gas.
     #[must_use]
     pub const fn base_fee(&self) -> u64 {
         self.block.basefee
@@ -120,14 +120,14 @@ impl World {
         self.accounts.insert_account_info(account, info);
     }
 
-    /// An account's native balance in wei.
+    /// Returns an account's native balance in wei.
     #[must_use]
     pub fn native_balance_of(&self, account: Address) -> U256 {
         let Ok(known) = self.accounts.basic_ref(account);
         known.unwrap_or_default().balance
     }
 
-    /// The nonce an account's next transaction has to carry.
+    /// Returns the nonce an account's next transaction has to carry.
     #[must_use]
     pub fn nonce_of(&self, account: Address) -> u64 {
         let Ok(known) = self.accounts.basic_ref(account);
@@ -262,7 +262,7 @@ impl World {
         }
     }
 
-    /// An account's balance of a token, in base units.
+    /// Returns an account's balance of a token, in base units.
     ///
     /// # Errors
     ///
@@ -271,7 +271,7 @@ impl World {
         self.read(token, &Erc20::balanceOfCall { owner: account })
     }
 
-    /// What `spender` may still take of `owner`'s tokens, in base units.
+    /// Returns what `spender` may still take of `owner`'s tokens, in base units.
     ///
     /// # Errors
     ///
@@ -280,7 +280,7 @@ impl World {
         self.read(token, &Erc20::allowanceCall { owner, spender })
     }
 
-    /// The record an HTLC keeps under a swap id. All zero if there is none.
+    /// Returns the record an HTLC keeps under a swap id. All zero if there is none.
     ///
     /// # Errors
     ///
@@ -389,7 +389,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// The check that failed, for [`SendError::Refused`].
+    /// Returns the check that failed, for [`SendError::Refused`].
     #[must_use]
     pub const fn refusal(&self) -> Option<&InvalidTransaction> {
         match self {

@@ -27,12 +27,12 @@ pub struct Price {
 }
 
 impl Price {
-    /// Whether the owner has the coins.
+    /// Returns whether the owner has the coins.
     pub const fn is_affordable(self) -> bool {
         self.cap * GAS <= COINS
     }
 
-    /// Whether a chain ever includes it, after the account's other transactions; `None` if one of those has used its nonce.
+    /// Returns whether a chain ever includes it, after the account's other transactions; `None` if one of those has used its nonce.
     pub const fn is_mined(nonce: u64, others: u64, tip: u128) -> Option<bool> {
         if nonce < NONCE + others { None } else { Some(nonce == NONCE + others && tip >= FLOOR) }
     }

@@ -72,7 +72,7 @@ impl Question {
         }
     }
 
-    /// The number of alternatives.
+    /// Returns the number of alternatives.
     pub fn count(self) -> usize {
         self.words().split('/').count() - 1
     }
@@ -83,7 +83,7 @@ impl Question {
         format!("{} {}", words[0].replace("{}", leg), words[usize::from(taken) + 1])
     }
 
-    /// Whether an alternative is bad luck, of which there is a bounded amount, and not the adversary's.
+    /// Returns whether an alternative is bad luck, of which there is a bounded amount, and not the adversary's.
     pub const fn is_nature(self) -> bool {
         matches!(self, Self::Write | Self::Fund | Self::Payable | Self::Settle | Self::Meet)
     }
@@ -138,12 +138,12 @@ impl Script {
         self.choose_of(question, question.count())
     }
 
-    /// How often something went wrong that is not the adversary's.
+    /// Returns how often something went wrong that is not the adversary's.
     pub fn bad_luck(&self) -> u8 {
         self.asked.iter().filter(|(question, _, taken)| question.is_nature() && *taken > 0).count() as u8
     }
 
-    /// The choices that were not honest, in words.
+    /// Returns the choices that were not honest, in words.
     pub fn told(&self) -> Vec<String> {
         self.asked.iter().filter(|(_, _, taken)| *taken > 0).map(|(question, _, taken)| question.told(*taken)).collect()
     }
@@ -170,7 +170,7 @@ pub fn explore<R>(deviations: u8, mut run: impl FnMut(&[u8]) -> (R, Script)) -> 
     results
 }
 
-/// The number of choices that are not honest.
+/// Returns the number of choices that are not honest.
 pub fn deviations_of(choices: &[u8]) -> u8 {
     choices.iter().map(|taken| u8::from(*taken > 0)).sum()
 }

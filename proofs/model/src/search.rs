@@ -111,19 +111,19 @@ impl Search {
         }
     }
 
-    /// Whether the time is over. Then nothing follows any more from the states that are left, until the ways to them are told.
+    /// Returns whether the time is over. Then nothing follows any more from the states that are left, until the ways to them are told.
     pub fn is_over(&self) -> bool {
         let is_over = self.begun.elapsed() >= self.bounds.time && !self.is_told.load(Ordering::Relaxed);
         self.is_cut.fetch_or(is_over, Ordering::Relaxed);
         is_over
     }
 
-    /// The numbers of different readings that were computed, of different situations in which the driver decided and acted, and of runs.
+    /// Returns the numbers of different readings that were computed, of different situations in which the driver decided and acted, and of runs.
     pub fn computed(&self) -> [usize; 3] {
         [self.observed.len(), self.acted.len(), self.runs.load(Ordering::Relaxed)]
     }
 
-    /// What a step depends on, and nothing else. What is on its way is only added to.
+    /// Returns what a step depends on, and nothing else. What is on its way is only added to.
     pub fn seen(state: &State) -> State {
         State {
             copy: Copy::None,
@@ -141,7 +141,7 @@ impl Search {
         }
     }
 
-    /// How much can go wrong in a step. After the last attempt of a moment the waits are not told apart, so that one succeeds.
+    /// Returns how much can go wrong in a step. After the last attempt of a moment the waits are not told apart, so that one succeeds.
     const fn luck(&self, state: &State) -> u8 {
         let left = if state.attempt == ATTEMPTS { 0 } else { self.bounds.bad_luck.saturating_sub(state.bad_luck) };
         if left < self.bounds.deviations { left } else { self.bounds.deviations }
@@ -212,13 +212,13 @@ impl Search {
         })
     }
 
-    /// Whether the order has ended, and nothing can open it again. What ended because nothing was paid is opened by a payment.
+    /// Returns whether the order has ended, and nothing can open it again. What ended because nothing was paid is opened by a payment.
     fn has_ended(&self, state: &State) -> bool {
         let is_paid = state.htlc(Leg::Source) != Htlc::Absent;
         state.ended && !(is_paid && self.setup.outcome(state.kept) == Some(Ended::Expired))
     }
 
-    /// The outcome of a step without bad luck, in which only prices may be lies.
+    /// Returns the outcome of a step without bad luck, in which only prices may be lies.
     fn honest(&self, state: &State, habit: u8) -> State {
         let seen = Self::seen(state);
         self.honest.of((seen, habit), || {
@@ -261,7 +261,7 @@ impl Search {
         next
     }
 
-    /// Whether an earlier copy may be put back: not one from before the secret left. If a reorganization then undoes the redemption, too,
+    /// Returns whether an earlier copy may be put back: not one from before the secret left. If a reorganization then undoes the redemption, too,
     /// nothing that the owner has says that the secret is known.
     pub fn may_be_put_back(&self, state: &State) -> bool {
         let knows = |kept: u32| self.setup.kept(kept).journal.iter().any(|entry| matches!(entry.event, Event::SecretLeaving { .. }));
@@ -276,7 +276,7 @@ impl Search {
         }
     }
 
-    /// Whether the swap ends, and the money is where it belongs, if from now on chains go on, two of three endpoints are honest, and the
+    /// Returns whether the swap ends, and the money is where it belongs, if from now on chains go on, two of three endpoints are honest, and the
     /// owner's process runs. The solver does what is best for it, and the third endpoint always shows the same prices. The clock is right.
     pub fn ends_well(&self, state: &State) -> bool {
         (0..LIES).all(|habit| self.ends_well_with(state, habit))
@@ -321,7 +321,7 @@ impl Search {
         State { bad_luck: 0, copy, paper: Paper::None, clock: 0, ..*state }
     }
 
-    /// What happens next if everything but the solver and the prices is fair; `None` at the end.
+    /// Returns what happens next if everything but the solver and the prices is fair; `None` at the end.
     fn fair_next(&self, state: &State, habit: u8) -> Option<(State, Option<Move>)> {
         let mut moves = Vec::new();
         state.moves(0, MOMENTS.len(), Config { stands: false, has_other: false, ..self.setup.config }, &mut moves);
@@ -352,7 +352,7 @@ fn distinct(all: Vec<Outcome>) -> Vec<Outcome> {
     outcomes
 }
 
-/// Whether the money of the owner is there, and the driver knows it, once nothing happens any more. Of a source that it cannot read, it
+/// Returns whether the money of the owner is there, and the driver knows it, once nothing happens any more. Of a source that it cannot read, it
 /// knows no end.
 fn is_well(state: &State, is_blind: bool) -> bool {
     match state.htlc(Leg::Source) {

@@ -97,7 +97,7 @@ impl Office {
         world
     }
 
-    /// The records of the orders with some hashes, by their ids.
+    /// Returns the records of the orders with some hashes, by their ids.
     fn records(&self, hashes: &[SecretHash]) -> BTreeMap<String, Value> {
         let record = |(number, hash): (usize, &SecretHash)| {
             let mut record = self.fixture.with_secret_hash(&hash.to_string()).order;
@@ -123,7 +123,7 @@ impl Office {
         other.is_none()
     }
 
-    /// What a deed leads to; `None` if it cannot be done now.
+    /// Returns what a deed leads to; `None` if it cannot be done now.
     fn after(&self, world: &World, deed: Deed) -> Option<World> {
         let mut next = world.clone();
         let store = open(&next.disk);
@@ -188,13 +188,13 @@ impl Office {
         (count, None)
     }
 
-    /// Whether a sequence of deeds breaks the rule.
+    /// Returns whether a sequence of deeds breaks the rule.
     pub fn replay(&self, deeds: &[Deed]) -> bool {
         deeds.iter().try_fold(self.first(), |world, deed| self.after(&world, *deed).filter(|next| !next.is_broken)).is_none()
     }
 }
 
-/// Whether two orders of one directory have one secret.
+/// Returns whether two orders of one directory have one secret.
 fn shares(store: &Store) -> bool {
     let secret = |id: &String| store.open_order(id).unwrap().read("secret").unwrap();
     let secrets: Vec<_> = store.order_ids().unwrap().iter().map(secret).collect();

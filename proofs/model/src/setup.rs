@@ -35,12 +35,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// The timelocks of the two legs, in blocks.
+    /// Returns the timelocks of the two legs, in blocks.
     const fn blocks(self) -> [u64; 2] {
         if self.is_fast { [86_400, 6_000] } else { [43_200, 600] }
     }
 
-    /// The milliseconds from one block to the next. Timelocks take the same time in every setup.
+    /// Returns the milliseconds from one block to the next. Timelocks take the same time in every setup.
     pub const fn millis(self) -> [u64; 2] {
         if self.is_fast { [1_000, 1_200] } else { [2_000, 12_000] }
     }
@@ -54,7 +54,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Whether a line says that the secret was about to be sent.
+    /// Returns whether a line says that the secret was about to be sent.
     pub fn may_be_out(&self) -> bool {
         self.journal.iter().any(|one| matches!(one.event, Event::Sending { what: Delivery::Redemption | Delivery::Secret, .. }))
     }
@@ -239,7 +239,7 @@ impl Setup {
     }
 }
 
-/// Whether an order ended as its journal says.
+/// Returns whether an order ended as its journal says.
 pub fn is_true(state: &State, outcome: Outcome) -> bool {
     let [source, destination] = state.htlcs;
     let may_be_paid = state.gasless || state.on_the_way & !state.dead != 0;

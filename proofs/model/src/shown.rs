@@ -39,7 +39,7 @@ impl Shown {
         answer
     }
 
-    /// Whether a request is about the newest block.
+    /// Returns whether a request is about the newest block.
     pub fn is_of_newest(&self, params: &str) -> bool {
         params.contains(&self.chain.hash(self.chain.latest).to_string())
     }

@@ -146,23 +146,23 @@ impl State {
         self.htlcs[leg.index()]
     }
 
-    /// The time of a chain's newest block.
+    /// Returns the time of a chain's newest block.
     pub const fn head(&self, leg: Leg) -> u64 {
         let since = if self.is_going(leg) { self.attempt as u64 * ATTEMPT } else { 0 };
         MOMENTS[self.heads[leg.index()] as usize] + since
     }
 
-    /// The seconds that have passed since the beginning.
+    /// Returns the seconds that have passed since the beginning.
     pub const fn time(&self) -> u64 {
         MOMENTS[self.now as usize] + self.attempt as u64 * ATTEMPT + AGE
     }
 
-    /// Whether a chain is at this moment, so that it can take something.
+    /// Returns whether a chain is at this moment, so that it can take something.
     pub const fn is_going(&self, leg: Leg) -> bool {
         self.heads[leg.index()] == self.now
     }
 
-    /// The seconds for which a chain has made blocks until some time. A chain that stood still does not make up for it.
+    /// Returns the seconds for which a chain has made blocks until some time. A chain that stood still does not make up for it.
     pub fn counted(&self, leg: Leg, time: u64) -> u64 {
         match usize::from(self.stood[leg.index()]) {
             0 => time,
@@ -170,17 +170,17 @@ impl State {
         }
     }
 
-    /// The seconds that a chain has counted since a moment, until some time.
+    /// Returns the seconds that a chain has counted since a moment, until some time.
     fn since(&self, leg: Leg, at: u8, until: u64) -> u64 {
         self.counted(leg, until).saturating_sub(self.counted(leg, MOMENTS[usize::from(at)]))
     }
 
-    /// Whether the timelock of a leg is over, by its chain.
+    /// Returns whether the timelock of a leg is over, by its chain.
     pub fn is_over(&self, leg: Leg) -> bool {
         matches!(self.htlc(leg), Htlc::Locked { at, .. } if self.since(leg, at, self.head(leg)) > TIMELOCKS[leg.index()])
     }
 
-    /// Whether the destination shows a covering HTLC in a final block, with time left.
+    /// Returns whether the destination shows a covering HTLC in a final block, with time left.
     pub fn is_covered(&self) -> bool {
         let leg = Leg::Destination;
         match self.htlc(leg) {
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// Whether the deadline is over, as the owner's clock or a newest block tells.
+    /// Returns whether the deadline is over, as the owner's clock or a newest block tells.
     pub fn is_late(&self) -> bool {
         self.clock >= 0 && self.time() > DEADLINE || BOTH.into_iter().any(|leg| self.head(leg) > DEADLINE)
     }
@@ -203,7 +203,7 @@ impl State {
         }
     }
 
-    /// Whether the solver took its payment back before this moment, and the chain shows it.
+    /// Returns whether the solver took its payment back before this moment, and the chain shows it.
     pub fn is_taken_back(&self) -> bool {
         matches!(self.htlc(Leg::Destination), Htlc::Refunded { at, .. } if at < self.now && self.is_going(Leg::Destination))
     }
@@ -281,12 +281,12 @@ impl State {
         }
     }
 
-    /// The number of payments whose nonces are used, one after the other.
+    /// Returns the number of payments whose nonces are used, one after the other.
     pub const fn used(&self) -> u8 {
         self.dead.trailing_ones() as u8
     }
 
-    /// Whether this order has a transaction that is in no block, or has signed a payment.
+    /// Returns whether this order has a transaction that is in no block, or has signed a payment.
     fn waits_for_block(&self, leg: Leg) -> bool {
         match (leg, self.htlc(leg)) {
             (Leg::Source, Htlc::Absent) => self.used() < self.payments,
@@ -296,7 +296,7 @@ impl State {
         }
     }
 
-    /// Whether another order took a nonce in a block that can still be replaced, and nothing of this order is in a later one.
+    /// Returns whether another order took a nonce in a block that can still be replaced, and nothing of this order is in a later one.
     pub fn is_taken_anew(&self, leg: Leg) -> bool {
         let now = self.now;
         let is_later = |htlc| matches!(htlc, Htlc::Locked { at, .. } | Htlc::Redeemed { at, .. } | Htlc::Refunded { at, .. } if at == now);
@@ -307,7 +307,7 @@ impl State {
         self.on_the_way & (1 << one) != 0 && self.dead & (1 << one) == 0
     }
 
-    /// Whether what happened on a chain at this moment can be taken back by a reorganization. Another attempt follows.
+    /// Returns whether what happened on a chain at this moment can be taken back by a reorganization. Another attempt follows.
     pub fn can_be_replaced(&self, leg: Leg) -> bool {
         match self.htlc(leg) {
             _ if self.attempt == ATTEMPTS => false,
@@ -316,7 +316,7 @@ impl State {
         }
     }
 
-    /// Whether time may pass. Once the secret is out the owner's process is given its turn, and honest endpoints and going chains include
+    /// Returns whether time may pass. Once the secret is out the owner's process is given its turn, and honest endpoints and going chains include
     /// what was sent to them.
     fn may_pass(&self, end: usize) -> bool {
         let is_last = usize::from(self.now) + 1 >= end;

@@ -205,7 +205,7 @@ fn read(case: &Case) -> VerifiedRecord {
     verify_record(proposal, registry(), &Policy::default()).unwrap()
 }
 
-/// An order of the fixtures, with the secret of this test and the ids that follow from it.
+/// Returns an order of the fixtures, with the secret of this test and the ids that follow from it.
 fn order(id: &str) -> (Case, VerifiedRecord) {
     let case = fixture::<Evm>(id);
     let before = read(&case).terms;

@@ -22,7 +22,7 @@ pub const fn rent(bytes: usize) -> u64 {
     (128 + bytes as u64) * 6_960
 }
 
-/// A virtual machine with both programs of the client generation at the addresses that the wallet has pinned.
+/// Returns a virtual machine with both programs of the client generation at the addresses that the wallet has pinned.
 #[must_use]
 pub fn machine(native: Address, tokens: Address) -> LiteSVM {
     let mut svm = LiteSVM::new();
@@ -31,7 +31,7 @@ pub fn machine(native: Address, tokens: Address) -> LiteSVM {
     svm
 }
 
-/// A virtual machine with both programs of the audited generation.
+/// Returns a virtual machine with both programs of the audited generation.
 #[must_use]
 pub fn audited_machine(native: Address, tokens: Address) -> LiteSVM {
     let mut svm = LiteSVM::new();
@@ -280,7 +280,7 @@ impl Form {
         SWAP.len() + self.0.iter().map(|field| field.length()).sum::<usize>()
     }
 
-    /// Where a field begins.
+    /// Returns where a field begins.
     fn place(&self, field: Field) -> Option<usize> {
         let before = self.0.iter().take_while(|other| **other != field).map(|other| other.length()).sum::<usize>();
         self.0.contains(&field).then_some(SWAP.len() + before)
@@ -375,7 +375,7 @@ fn require(holds: bool) -> Result<(), InstructionError> {
     if holds { Ok(()) } else { Err(InstructionError::InvalidArgument) }
 }
 
-/// The first 8 bytes of `sha256("global:<name>")`, as Anchor has it.
+/// Returns the first 8 bytes of `sha256("global:<name>")`, as Anchor has it.
 fn discriminator(name: &str) -> Vec<u8> {
     Sha256::digest(format!("global:{name}")).iter().take(8).copied().collect()
 }

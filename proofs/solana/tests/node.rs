@@ -315,7 +315,7 @@ impl Scene {
         &self.terms.source.chain
     }
 
-    /// The order, verified. The record's other leg still has the fixture's hash, so it is left out.
+    /// Returns the order, verified. The record's other leg still has the fixture's hash, so it is left out.
     fn order(&self) -> Verified {
         let mut line = self.line.clone();
         line.as_object_mut().unwrap().remove("order");
@@ -361,7 +361,7 @@ impl Scene {
         Ok(())
     }
 
-    /// What a party has of what was locked.
+    /// Returns what a party has of what was locked.
     fn has(&self, party: Address) -> u64 {
         self.nodes.transport().with(|svm| match self.htlc.token {
             None => svm.get_balance(&party).unwrap_or_default(),

@@ -102,7 +102,7 @@ fn wait(scene: &mut Scene, slots: u64) {
     scene.svm.warp_to_slot(now + slots);
 }
 
-/// What the owner, the solver and the thief have gained, besides the fee. What the owner paid for the vault of the tokens is not in it.
+/// Returns what the owner, the solver and the thief have gained, besides the fee. What the owner paid for the vault of the tokens is not in it.
 fn gains(scene: &Scene) -> [i128; 3] {
     let gained = |now: u64, before: u64| i128::from(now) - i128::from(before);
     let (owner, solver, thief) = (scene.owner, scene.redeemer, thief().pubkey());

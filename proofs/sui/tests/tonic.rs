@@ -216,7 +216,7 @@ fn bcs(name: &str, value: Vec<u8>) -> Option<Bcs> {
     Some(bcs)
 }
 
-/// What @mysten/sui makes of an order.
+/// Returns what @mysten/sui makes of an order.
 fn made() -> Value {
     serde_json::from_str(include_str!("../../../fixtures/chain/sui.json")).unwrap()
 }
@@ -230,7 +230,7 @@ fn owned(value: &Value) -> Option<String> {
 }
 
 impl Node {
-    /// The order, with an event of the transaction that last changed it.
+    /// Returns the order, with an event of the transaction that last changed it.
     fn with_order(event: &str) -> Self {
         let order = &made()["order"];
         let kind = order["object_type"].as_str().unwrap();

@@ -78,7 +78,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Whether no code of the true network runs on this chain, as its title says.
+    /// Returns whether no code of the true network runs on this chain, as its title says.
     #[must_use]
     pub fn is_model(&self) -> bool {
         self.chain.get("name").and_then(Value::as_str).is_some_and(|title| title.ends_with("(model)"))
@@ -90,7 +90,7 @@ impl Listing {
 /// Every method that submits a transaction returns its id in the spelling of the service's records. The transaction is pending until
 /// the next block; it has been checked as a node checks it, so it will succeed unless another one comes before.
 pub trait Engine: Send {
-    /// What the service and a registry list.
+    /// Returns what the service and a registry list.
     fn listing(&self) -> Listing;
 
     /// The address that a 32-byte key controls.
@@ -112,12 +112,12 @@ pub trait Engine: Send {
         Err("this chain has no address balances beside coins".to_owned())
     }
 
-    /// The most whole units of an asset that a user starts with. A real node cannot create coins at will.
+    /// Returns the most whole units of an asset that a user starts with. A real node cannot create coins at will.
     fn max_endowment(&self) -> u128 {
         u128::MAX
     }
 
-    /// What an account has of an asset, in base units.
+    /// Returns what an account has of an asset, in base units.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ pub trait Engine: Send {
         Err(format!("nobody can stop {asset}"))
     }
 
-    /// The address of a contract that takes coins, but not with the gas that swap contracts give.
+    /// Returns the address of a contract that takes coins, but not with the gas that swap contracts give.
     fn vault(&self) -> Option<String> {
         None
     }
@@ -145,14 +145,14 @@ pub trait Engine: Send {
     /// What is wrong with the terms, as the service says it.
     fn leg(&self, terms: &Terms) -> Result<Leg, String>;
 
-    /// What the answer to `POST /v2/orders` has beside `order_id` if this is the source.
+    /// Returns what the answer to `POST /v2/orders` has beside `order_id` if this is the source.
     ///
     /// # Errors
     ///
     /// What is wrong with the terms, as the service says it.
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String>;
 
-    /// The same with messages of version 1, which only Solana has.
+    /// Returns the same with messages of version 1, which only Solana has.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ pub trait Engine: Send {
     /// Why it cannot be done.
     fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String>;
 
-    /// The solver locks a leg, or with `is_source` somebody locks it for a user whom the sandbox plays.
+    /// Returns the solver locks a leg, or with `is_source` somebody locks it for a user whom the sandbox plays.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ pub trait Engine: Send {
     /// Why the chain refuses it.
     fn refund(&mut self, terms: &Terms) -> Result<String, String>;
 
-    /// The hashes that the user signs for a refund before the timelock, in hex. Only Bitcoin-like chains have it.
+    /// Returns the hashes that the user signs for a refund before the timelock, in hex. Only Bitcoin-like chains have it.
     ///
     /// # Errors
     ///
@@ -229,24 +229,24 @@ pub trait Engine: Send {
         Err("this chain does not reorganize".to_owned())
     }
 
-    /// The newest block, slot or checkpoint.
+    /// Returns the newest block, slot or checkpoint.
     fn height(&self) -> u64;
 
-    /// Whether a timelock is over that began in a block: at `height`, seen at `at` milliseconds since 1970.
+    /// Returns whether a timelock is over that began in a block: at `height`, seen at `at` milliseconds since 1970.
     fn is_over(&self, height: u64, _at: u64, timelock: u64) -> bool {
         self.height() > height.saturating_add(timelock)
     }
 
-    /// How many transactions wait for a block.
+    /// Returns how many transactions wait for a block.
     fn pending(&self) -> usize;
 
-    /// How many blocks after its own a transaction is final by the strictest rule that wallets apply.
+    /// Returns how many blocks after its own a transaction is final by the strictest rule that wallets apply.
     fn depth(&self) -> u64;
 
     /// Nominal milliseconds between blocks: without transactions, blocks come this often.
     fn interval(&self) -> u64;
 
-    /// What blocks have done to swaps since the last call.
+    /// Returns what blocks have done to swaps since the last call.
     fn events(&mut self) -> Vec<Event>;
 
     /// Answers a call of a wallet as a node of this chain does. Any bytes may come in.

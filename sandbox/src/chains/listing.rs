@@ -75,7 +75,7 @@ impl AssetRow<'_> {
     }
 }
 
-/// The price of a symbol in cents: round, and of the right size.
+/// Returns the price of a symbol in cents: round, and of the right size.
 pub(super) const fn cents(symbol: &str) -> u32 {
     match symbol.as_bytes() {
         b"btc" | b"wbtc" | b"cbbtc" | b"btcb" => 10_000_000,

@@ -37,7 +37,7 @@ pub(crate) struct Node {
 pub(crate) struct Files(PathBuf);
 
 impl Files {
-    /// A new folder, which nobody but its owner can read.
+    /// Returns a new folder, which nobody but its owner can read.
     pub(crate) fn new(program: &str) -> std::io::Result<Self> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let name = format!("countersign-{program}-{}-{}", std::process::id(), CREATED.fetch_add(1, Ordering::Relaxed));
@@ -148,7 +148,7 @@ impl Node {
     }
 }
 
-/// The library search path for a program from an unpacked Debian package: `usr/lib/x86_64-linux-gnu` for
+/// Returns the library search path for a program from an unpacked Debian package: `usr/lib/x86_64-linux-gnu` for
 /// `usr/lib/litecoin/litecoind`, followed by the current path. `None` if there is no such folder.
 fn libraries(program: &Path) -> Option<OsString> {
     let folder = program.parent()?.parent()?.join(format!("{}-linux-gnu", env::consts::ARCH));

@@ -49,7 +49,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// A time in seconds or milliseconds since 1970.
+    /// Returns a time in seconds or milliseconds since 1970.
     fn told(self, time: u64, now_millis: u64) -> u64 {
         // Seconds have ten digits, milliseconds thirteen.
         let now = if time < 100_000_000_000 { now_millis / 1_000 } else { now_millis };
@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// A text with other digits in its middle.
+/// Returns a text with other digits in its middle.
 fn other_hash(text: &str) -> String {
     let middle = text.len() / 2..(text.len() / 2).saturating_add(4);
     text.char_indices().map(|(index, digit)| if middle.contains(&index) { if digit == '5' { '7' } else { '5' } } else { digit }).collect()
@@ -134,7 +134,7 @@ fn visit(value: &mut Value, place: &str, change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// The answers of a body of JSON-RPC: several for a batch.
+/// Returns the answers of a body of JSON-RPC: several for a batch.
 pub(super) fn answers(body: &mut Value) -> Vec<&mut Value> {
     match body {
         Value::Array(answers) => answers.iter_mut().collect(),
@@ -159,7 +159,7 @@ fn each_result(request: &Request, reply: Reply, change: &mut dyn FnMut(&Value, &
     Reply { body: answered.to_string().into_bytes(), ..reply }
 }
 
-/// Whether this is one of the calls of a node that answers without JSON-RPC.
+/// Returns whether this is one of the calls of a node that answers without JSON-RPC.
 fn is_call(request: &Request, path: &str) -> bool {
     path.starts_with('/') && request.path.ends_with(path)
 }
@@ -168,7 +168,7 @@ fn is_grpc(reply: &Reply) -> bool {
     reply.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("application/grpc-web"))
 }
 
-/// What an endpoint says that changes these parts of the truth.
+/// Returns what an endpoint says that changes these parts of the truth.
 pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl FnMut(&Request) -> Reply) -> Reply {
     let mut reply = answer(request);
     for Component { method, place, change } in components.iter().copied() {
@@ -196,7 +196,7 @@ pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl
     reply
 }
 
-/// The account of the recent blockhashes as it is without those of which most of the life is left, if that is what a call asks for.
+/// Returns the account of the recent blockhashes as it is without those of which most of the life is left, if that is what a call asks for.
 fn oldest_blockhashes(request: &Request, call: &Value, answer: &mut dyn FnMut(&Request) -> Reply) -> Option<Value> {
     let mut call = call.clone();
     if call.pointer("/params/0/0").and_then(Value::as_str) != Some(solana::RECENT_BLOCKHASHES) {
@@ -212,7 +212,7 @@ fn oldest_blockhashes(request: &Request, call: &Value, answer: &mut dyn FnMut(&R
 /// The members that are times in the answers of the families' nodes.
 const TIMES: [&str; 5] = ["timestamp", "mediantime", "block_time", "blockTime", "block_timestamp"];
 
-/// What an endpoint says that shows other times.
+/// Returns what an endpoint says that shows other times.
 pub(super) fn tell_times(pace: Pace, now_millis: u64, request: &Request, reply: Reply) -> Reply {
     let told = |time: u64| pace.told(time, now_millis);
     if is_grpc(&reply) {
@@ -290,12 +290,12 @@ const fn paced(name: &'static str, about: &'static str, route: [&'static str; 2]
     Lie { name, liar: Liar::Endpoint, about, at_stake: TIMELOCKS, route, act: Act::Endpoint(EndpointLie::Pace(pace)), conduct: None }
 }
 
-/// The base fee, as the newest block and the history of fees show it.
+/// Returns the base fee, as the newest block and the history of fees show it.
 const fn base_fee(change: Change) -> [Component; 2] {
     [of("eth_getBlockByNumber", "/baseFeePerGas", change), of("eth_feeHistory", "/baseFeePerGas/*", change)]
 }
 
-/// The three prices of a block on Starknet.
+/// Returns the three prices of a block on Starknet.
 const fn starknet_prices(change: Change) -> [Component; 3] {
     [
         of("starknet_getBlockWithTxHashes", "/l1_gas_price/price_in_fri", change),
@@ -304,7 +304,7 @@ const fn starknet_prices(change: Change) -> [Component; 3] {
     ]
 }
 
-/// What an estimate on Starknet needs of each resource.
+/// Returns what an estimate on Starknet needs of each resource.
 const fn starknet_amounts(change: Change) -> [Component; 3] {
     [
         of("starknet_estimateFee", "/*/l1_gas_consumed", change),

@@ -44,7 +44,7 @@ pub enum EndpointLie {
     Pace(Pace),
 }
 
-/// Whether a call submits a transaction, in any family's interface.
+/// Returns whether a call submits a transaction, in any family's interface.
 fn submits(request: &Request) -> bool {
     let body = String::from_utf8_lossy(&request.body);
     let methods = ["eth_sendRawTransaction", "\"sendTransaction\"", "starknet_addInvokeTransaction"];
@@ -56,12 +56,12 @@ fn submits(request: &Request) -> bool {
 }
 
 impl EndpointLie {
-    /// Which of the three endpoints lies. Whatever a wallet takes from the first one alone is what the first one makes it.
+    /// Returns which of the three endpoints lies. Whatever a wallet takes from the first one alone is what the first one makes it.
     pub(super) const fn place(self) -> usize {
         if matches!(self, Self::Component(_) | Self::Pace(_)) { 0 } else { 2 }
     }
 
-    /// How long a call waits.
+    /// Returns how long a call waits.
     pub(super) const fn delay(self) -> Option<Duration> {
         match self {
             Self::Slow => Some(Duration::from_millis(1_500)),
@@ -111,7 +111,7 @@ impl EndpointLie {
     }
 }
 
-/// What an endpoint of each family answers when it has accepted a transaction. `None` for those whose ids take a node to compute.
+/// Returns what an endpoint of each family answers when it has accepted a transaction. `None` for those whose ids take a node to compute.
 fn accepted(request: &Request) -> Option<Reply> {
     if request.path == "/tx" {
         let text = std::str::from_utf8(&request.body).ok()?;
@@ -144,7 +144,7 @@ fn accepted(request: &Request) -> Option<Reply> {
     Some(Reply::json(200, &json!({ "jsonrpc": "2.0", "id": call.get("id"), "result": result })))
 }
 
-/// The body with some of its text replaced.
+/// Returns the body with some of its text replaced.
 fn replaced(reply: Reply, from: &str, to: &str) -> Reply {
     let text = String::from_utf8_lossy(&reply.body).replace(from, to);
     Reply { body: text.into_bytes(), ..reply }
@@ -190,7 +190,7 @@ fn ahead(request: &Request, reply: Reply) -> Reply {
     Reply::json(reply.status, &value)
 }
 
-/// What is locked is left out: calls of contracts answer zeros, and addresses have no outputs and no history.
+/// Returns what is locked is left out: calls of contracts answer zeros, and addresses have no outputs and no history.
 fn without_locks(request: &Request, reply: Reply) -> Reply {
     if request.path.ends_with("/utxo") || request.path.contains("/txs") {
         return Reply::json(200, &json!([]));
@@ -209,7 +209,7 @@ fn without_locks(request: &Request, reply: Reply) -> Reply {
     Reply::json(reply.status, &value)
 }
 
-/// A JSON-RPC body without what differs from call to call.
+/// Returns a JSON-RPC body without what differs from call to call.
 fn without_id(body: &[u8]) -> String {
     let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return hex::encode(body) };
     if let Some(members) = value.as_object_mut() {
@@ -218,7 +218,7 @@ fn without_id(body: &[u8]) -> String {
     value.to_string()
 }
 
-/// An old answer under the id of a new call.
+/// Returns an old answer under the id of a new call.
 fn with_id(reply: Reply, body: &[u8]) -> Reply {
     let id = serde_json::from_slice::<Value>(body).ok().and_then(|call| call.get("id").cloned());
     let answer = serde_json::from_slice::<Value>(&reply.body).ok().filter(|answer| answer.get("id").is_some());

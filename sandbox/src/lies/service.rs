@@ -47,7 +47,7 @@ impl ServiceLie {
         }
     }
 
-    /// The answer that the service gives in place of the right one. `None` where it gives none.
+    /// Returns the answer that the service gives in place of the right one. `None` where it gives none.
     #[must_use]
     pub fn change(self, reply: Reply) -> Option<Reply> {
         let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -69,7 +69,7 @@ impl ServiceLie {
     }
 }
 
-/// The reply with another result.
+/// Returns the reply with another result.
 fn changed(reply: &Reply, change: impl FnOnce(&mut Value)) -> Reply {
     let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else { return reply.clone() };
     if let Some(result) = value.get_mut("result") {

@@ -37,7 +37,7 @@ pub enum Conduct {
 }
 
 impl Conduct {
-    /// The terms that the solver pays in place of these.
+    /// Returns the terms that the solver pays in place of these.
     pub(crate) fn change(self, terms: &Terms) -> Terms {
         let mut changed = terms.clone();
         match self {

@@ -92,7 +92,7 @@ fn a_service_that_is_gone_is_there_until_it_is_paid() {
     assert_eq!(lie.change(Reply::text(200, "honest")), None);
 }
 
-/// What an endpoint that tells a lie answers to a body, where the truth is this.
+/// Returns what an endpoint that tells a lie answers to a body, where the truth is this.
 fn told(name: &str, path: &str, body: &Value, truth: &Value) -> Value {
     let lies = Lies::new(0);
     assert!(lies.set(name, true) && lies.lying_endpoint() == Some(0));

@@ -108,7 +108,7 @@ pub(super) fn shortened(word: &str, longest: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// A whole number with commas between thousands.
+/// Returns a whole number with commas between thousands.
 pub(super) fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -121,19 +121,19 @@ pub(super) fn grouped(number: impl Display) -> String {
     text
 }
 
-/// What the service calls an asset, for example `USDC`.
+/// Returns what the service calls an asset, for example `USDC`.
 pub(super) fn symbol(world: &World, asset: &str) -> String {
     let listed = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("name")?.as_str());
     listed.unwrap_or(asset).to_owned()
 }
 
-/// What the service calls the chain of an asset, for example `Base`.
+/// Returns what the service calls the chain of an asset, for example `Base`.
 pub(super) fn chain_name(world: &World, chain: &str) -> String {
     let listed = world.chain(chain).ok().and_then(|chain| chain.listing.chain.get("name").and_then(Value::as_str));
     listed.unwrap_or(chain).to_owned()
 }
 
-/// An amount in whole units, with at most so many decimals; what follows them is left out.
+/// Returns an amount in whole units, with at most so many decimals; what follows them is left out.
 pub(super) fn shown(world: &World, asset: &str, amount: u128, places: usize) -> String {
     let decimals = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("decimals")?.as_u64()).unwrap_or(0);
     let width = usize::try_from(decimals).unwrap_or(0);

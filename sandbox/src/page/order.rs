@@ -35,12 +35,12 @@ fn html(world: &World, order: &Order) -> Result<String, Refusal> {
     Ok(Page::new(documents, &registry, &Policy::default()).to_html())
 }
 
-/// How the order has gone on. The record that is verified is that of the beginning, because only then is something signed.
+/// Returns how the order has gone on. The record that is verified is that of the beginning, because only then is something signed.
 fn state(order: &Order, now: u64) -> String {
     format!("<p>By now: {}. Below is the order as it was when it was made.</p>", state_of(order, now).text)
 }
 
-/// The request that the order was made from.
+/// Returns the request that the order was made from.
 fn request(order: &Order) -> Value {
     let mut request = Map::new();
     request.insert("source".to_owned(), side(&order.source));

@@ -25,7 +25,7 @@ const fn state(kind: &'static str, sign: &'static str, text: &'static str) -> St
     State { kind, sign, text }
 }
 
-/// What an order waits for, or how it has ended.
+/// Returns what an order waits for, or how it has ended.
 pub(super) fn state_of(order: &Order, now: u64) -> State {
     let (source, destination) = (&order.source, &order.destination);
     let [paid, answered] = [source, destination].map(|side| side.initiated.is_some());

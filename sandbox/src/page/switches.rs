@@ -35,14 +35,14 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
     }
 }
 
-/// Whether a `Host` is an address or `localhost`: the DNS of another site can point a name at this machine.
+/// Returns whether a `Host` is an address or `localhost`: the DNS of another site can point a name at this machine.
 fn is_fixed(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|digit| digit.is_ascii_digit())).map_or(host, |(name, _)| name);
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name == "localhost" || address.parse::<IpAddr>().is_ok()
 }
 
-/// Where on the page a form was. A lie's switch gets the focus again.
+/// Returns where on the page a form was. A lie's switch gets the focus again.
 fn back(path: &str, lie: &str) -> String {
     match (path, lies::find(lie)) {
         ("/sandbox/lies", Some(lie)) => format!("/#lie-{}", lie.name),
@@ -52,7 +52,7 @@ fn back(path: &str, lie: &str) -> String {
     }
 }
 
-/// The settings, for programs.
+/// Returns the settings, for programs.
 pub(super) fn settings(world: &World) -> Value {
     let Settings { pace, no_typed_data, no_approval, v1_messages } = world.settings();
     json!({ "pace": pace, "no_typed_data": no_typed_data, "no_approval": no_approval, "v1_messages": v1_messages })

@@ -131,7 +131,7 @@ fn is_for_instant_refund(signature: &str) -> bool {
     hex::decode(signature).is_ok_and(|bytes| bytes.len() == 65 && bytes.last() == Some(&0x83))
 }
 
-/// Whether the solver is about to answer the payment. Clients sign the refund as soon as they see their own payment, in case that nobody
+/// Returns whether the solver is about to answer the payment. Clients sign the refund as soon as they see their own payment, in case that nobody
 /// answers it, and send it again at every poll: nothing has to be kept, and an order that goes well is not given back.
 fn is_awaited(world: &World, order: &Order) -> bool {
     if order.destination.initiated.is_some() || world.lies.conduct() == Some(Conduct::NeverPays) {
@@ -147,7 +147,7 @@ fn is_awaited(world: &World, order: &Order) -> bool {
 /// What is kept beside what was sent.
 pub(crate) const HASHES: &str = "hashes";
 
-/// The hashes stay what they were after the refund, because clients ask for them at every poll.
+/// Returns the hashes stay what they were after the refund, because clients ask for them at every poll.
 pub(super) fn instant_refund_hashes(world: &World, order: &Order) -> Result<Value, Refused> {
     let chain = world.chain_of(&order.source.asset)?;
     let hashes = chain.engine().instant_refund_hashes(&order.source.terms(true));

@@ -137,7 +137,7 @@ fn lied(world: &World, answer: Map<String, Value>) -> Value {
     answer
 }
 
-/// The first digits of an order's id.
+/// Returns the first digits of an order's id.
 pub(crate) fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }

@@ -76,7 +76,7 @@ pub(super) fn schema(name: &str) -> Option<Value> {
     SCHEMAS.contains(&name).then(|| json!({ "name": name, "schema": {} }))
 }
 
-/// What completed orders have moved, in USD.
+/// Returns what completed orders have moved, in USD.
 fn moved(world: &World) -> Result<u128, Refused> {
     let mut micros = 0_u128;
     for (asset, amount) in world.ledger.completed() {
@@ -122,7 +122,7 @@ fn listed(data: Vec<Value>, page: usize, per_page: usize, total: usize) -> Value
     json!({ "data": data, "page": page, "total_pages": total.div_ceil(per_page), "total_items": total, "per_page": per_page })
 }
 
-/// An owner's name in the ledger: a compressed public key names the same owner as its x coordinate.
+/// Returns an owner's name in the ledger: a compressed public key names the same owner as its x coordinate.
 fn key_of(owner: &str) -> &str {
     let is_key = owner.len() == 66 && (owner.starts_with("02") || owner.starts_with("03"));
     if is_key { owner.get(2..).unwrap_or(owner) } else { owner }

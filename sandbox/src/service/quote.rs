@@ -35,7 +35,7 @@ fn ten_to(exponent: u32) -> U256 {
     U256::from(10).saturating_pow(U256::from(exponent))
 }
 
-/// What `amount` of one asset buys of another one.
+/// Returns what `amount` of one asset buys of another one.
 pub(super) fn bought(amount: u128, from: &Priced, to: &Priced) -> u128 {
     let worth = U256::from(amount).saturating_mul(U256::from(from.price)).saturating_mul(ten_to(to.decimals));
     let cost = U256::from(to.price.max(1)).saturating_mul(ten_to(from.decimals));
@@ -44,7 +44,7 @@ pub(super) fn bought(amount: u128, from: &Priced, to: &Priced) -> u128 {
     paid.try_into().unwrap_or(u128::MAX)
 }
 
-/// What has to be paid for `amount` of the second asset: never too little.
+/// Returns what has to be paid for `amount` of the second asset: never too little.
 fn needed(amount: u128, from: &Priced, to: &Priced) -> u128 {
     let worth = U256::from(amount).saturating_mul(U256::from(to.price)).saturating_mul(ten_to(from.decimals));
     let cost = U256::from(from.price.max(1)).saturating_mul(ten_to(to.decimals));

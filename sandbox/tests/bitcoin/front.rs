@@ -93,7 +93,7 @@ fn old_blocks_are_dropped_and_coins_are_not() {
     world.on(chain, |engine| engine.refund(&terms).unwrap());
 }
 
-/// The root that an Electrum proof leads to.
+/// Returns the root that an Electrum proof leads to.
 pub(super) fn climb(proof: &Value, txid: &str) -> TxMerkleNode {
     let mut position = proof["pos"].as_u64().unwrap();
     let mut node: TxMerkleNode = txid.parse().unwrap();

@@ -27,7 +27,7 @@ fn world() -> Option<World> {
     Some(World::of(vec![(CHAIN.to_owned(), node), (OTHER.to_owned(), own)], clock).funded())
 }
 
-/// The result of a call of the node's own RPC through the front.
+/// Returns the result of a call of the node's own RPC through the front.
 fn rpc(world: &World, method: &str, params: &Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let reply = world.on(CHAIN, |engine| engine.answer(&call("POST", "/", body.as_bytes())));

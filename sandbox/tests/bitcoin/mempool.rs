@@ -10,7 +10,7 @@ use super::{World, call};
 /// Spoils a transaction before it is signed.
 pub(super) type Spoil = fn(&mut Transaction);
 
-/// A payment from the solver's coins, which a test may spoil.
+/// Returns a payment from the solver's coins, which a test may spoil.
 pub(super) fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {
     use bitcoin::sighash::{EcdsaSighashType, SighashCache};
     let secp = bitcoin::key::Secp256k1::new();
@@ -83,7 +83,7 @@ fn the_mempool_refuses_in_the_words_of_a_node() {
     assert!(String::from_utf8(garbage.body).unwrap().contains(r#""code":-22,"message":"TX decode failed."#));
 }
 
-/// The same payment with another fee, as long as no block has taken the coin.
+/// Returns the same payment with another fee, as long as no block has taken the coin.
 fn with_fee(world: &World, chain: &str, fee: u64) -> Transaction {
     solvers_payment(world, chain, |transaction| {
         let held = transaction.output[0].value.to_sat() + 1_000;

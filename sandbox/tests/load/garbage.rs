@@ -166,7 +166,7 @@ fn any_bytes_on_any_front_are_answered() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// An order between two of the chains of this test.
+/// Returns an order between two of the chains of this test.
 fn swap() -> serde_json::Value {
     let mut swap = request(5);
     swap["destination"]["asset"] = "tron:trx".into();

@@ -22,12 +22,12 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-/// The program under test.
+/// Returns the program under test.
 fn executable() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_countersign-sandbox"))
 }
 
-/// A directory of a test's own, empty.
+/// Returns a directory of a test's own, empty.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("countersign-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);

@@ -36,12 +36,12 @@ impl Program {
         Ok(Self { child, about: about? })
     }
 
-    /// The service's URL.
+    /// Returns the service's URL.
     pub fn service(&self) -> &str {
         self.about["service"].as_str().unwrap_or_default()
     }
 
-    /// The id of its process.
+    /// Returns the id of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -66,7 +66,7 @@ impl Drop for Program {
     }
 }
 
-/// A request for an order of the user with a number.
+/// Returns a request for an order of the user with a number.
 pub fn request(number: u64) -> Value {
     let bytes = |what: &str| hex::encode(Sha256::digest(format!("{what} {number}")));
     json!({

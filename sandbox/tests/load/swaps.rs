@@ -156,7 +156,7 @@ fn once(program: &Path, home: &Path, line: &[String], least: &str) -> Result<Opt
     Ok(None)
 }
 
-/// The end of what the program has said.
+/// Returns the end of what the program has said.
 fn said(home: &Path) -> String {
     let text = ["stderr", "stdout"].map(|name| std::fs::read_to_string(home.join(name)).unwrap_or_default()).concat();
     let lines: Vec<_> = text.lines().collect();

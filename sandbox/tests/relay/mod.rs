@@ -46,7 +46,7 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Everything that clients have sent.
+    /// Returns everything that clients have sent.
     pub(crate) fn sent(&self) -> String {
         String::from_utf8_lossy(&self.state.sent.lock().unwrap()).into_owned()
     }

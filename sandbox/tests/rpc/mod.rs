@@ -130,7 +130,7 @@ impl Node {
     }
 }
 
-/// A quantity of an answer.
+/// Returns a quantity of an answer.
 pub fn number(value: &Value) -> u64 {
     u64::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap()
 }

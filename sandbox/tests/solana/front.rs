@@ -27,7 +27,7 @@ fn cluster() -> Solana {
     solana
 }
 
-/// A transfer by the user, signed.
+/// Returns a transfer by the user, signed.
 fn transfer(solana: &mut Solana, to: Address, lamports: u64, commitment: &str) -> VersionedMessage {
     let newest = ask(solana, "getLatestBlockhash", json!([{"commitment": commitment}]));
     let blockhash = newest["value"]["blockhash"].as_str().unwrap().parse().unwrap();

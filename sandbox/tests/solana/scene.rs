@@ -57,7 +57,7 @@ pub fn call(engine: &mut dyn Engine, method: &str, params: Value) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// The result of a call that succeeds.
+/// Returns the result of a call that succeeds.
 pub fn ask(engine: &mut dyn Engine, method: &str, params: Value) -> Value {
     let mut reply = call(engine, method, params);
     assert!(reply["error"].is_null(), "{method}: {reply}");
@@ -70,7 +70,7 @@ pub fn address(role: &str) -> String {
 
 pub const USDC: &str = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 
-/// The associated account for USDC.
+/// Returns the associated account for USDC.
 pub fn token_account(role: &str) -> String {
     let [owner, mint, tokens, program] =
         [address(role).as_str(), USDC, "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"]
@@ -89,7 +89,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// An order from one asset of the cluster to the other.
+    /// Returns an order from one asset of the cluster to the other.
     pub fn new(chain: &'static str, cluster: &str, from: &str, to: &str) -> Self {
         let mut solana = Solana::new(chain, cluster, Arc::default());
         let user = address(USER);
@@ -165,7 +165,7 @@ impl Scene {
         })
     }
 
-    /// The order, with its record, as the wallet verifies it.
+    /// Returns the order, with its record, as the wallet verifies it.
     pub fn verified(&self, is_gasless: bool) -> Verified {
         let mut line = self.line();
         if !is_gasless {

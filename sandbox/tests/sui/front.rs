@@ -49,7 +49,7 @@ fn mask(paths: &str) -> FieldMask {
     FieldMask::from_str(paths)
 }
 
-/// A transaction that is in a checkpoint.
+/// Returns a transaction that is in a checkpoint.
 fn found(chain: &mut Sui, digest: &str, paths: &str) -> Result<proto::ExecutedTransaction, String> {
     let asked = proto::GetTransactionRequest::default().with_digest(digest).with_read_mask(mask(paths));
     call(chain, "LedgerService/GetTransaction", &asked).map(|found: proto::GetTransactionResponse| found.transaction.unwrap())

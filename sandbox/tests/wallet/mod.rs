@@ -191,7 +191,7 @@ impl Swap {
         })
     }
 
-    /// The order as a line of a batch: request, response and record.
+    /// Returns the order as a line of a batch: request, response and record.
     pub fn line(&self) -> Value {
         let mut result = self.chains.with(chain_of(&self.source), |engine| engine.payloads(&self.source)).unwrap();
         result.insert("order_id".to_owned(), json!(ORDER_ID));

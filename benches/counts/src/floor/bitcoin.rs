@@ -33,7 +33,7 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// The key of hex digits, or of a wallet's text.
+/// Returns the key of hex digits, or of a wallet's text.
 fn key(text: &str) -> SecretKey {
     let bytes = hex::decode(text).unwrap_or_else(|_| decode_check(text).expect("base58")[1..33].to_vec());
     SecretKey::from_slice(&bytes).expect("a key")

@@ -72,7 +72,7 @@ fn floor(case: &Value, call: impl Fn(&Signer, &Value) -> Vec<Work>) -> Vec<Work>
     floor
 }
 
-/// The domain separator follows from the pins. The struct has its type's hash and four members.
+/// Returns the domain separator follows from the pins. The struct has its type's hash and four members.
 fn message(signer: &Signer, artefact: &Value) -> Vec<Work> {
     let [separator, hash, digest] = ["domain_separator", "struct_hash", "digest"].map(|name| bytes32(&artefact[name]));
     let prefixed = [&[0x19, 0x01][..], &separator, &hash].concat();

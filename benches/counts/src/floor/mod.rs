@@ -43,7 +43,7 @@ macro_rules! fixtures {
     };
 }
 
-/// The orders of a family: every accepted fixture that is signed for a secret hash of the request. Those whose address is searched for,
+/// Returns the orders of a family: every accepted fixture that is signed for a secret hash of the request. Those whose address is searched for,
 /// among the timelocks and keys that it can have, are left out: such an order is a hundred others.
 pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
     let (lines, floor): (_, fn(&Value) -> Vec<Work>) = match family {
@@ -106,7 +106,7 @@ fn sha256(bytes: Vec<u8>) -> Work {
     Box::new(move || _ = black_box(Sha256::digest(black_box(&bytes))))
 }
 
-/// Every artefact of an order that is there.
+/// Returns every artefact of an order that is there.
 fn artefacts(case: &Value) -> impl Iterator<Item = (&String, &Value)> {
     case["expect"]["artefacts"].as_object().expect("artefacts").iter().filter(|(_, artefact)| !artefact.is_null())
 }

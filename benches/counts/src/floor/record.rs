@@ -32,7 +32,7 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// The hash by which an address is checked; `None` if it has no such hash.
+/// Returns the hash by which an address is checked; `None` if it has no such hash.
 fn checksum(address: &str) -> Option<Work> {
     if let Some(digits) = address.strip_prefix("0x").filter(|digits| digits.len() == 40) {
         let (mixed, digits) = (digits.bytes().any(|byte| byte.is_ascii_uppercase()), digits.to_lowercase());

@@ -34,13 +34,13 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// Whether a submission, which may be JSON or base64, has a signature.
+/// Returns whether a submission, which may be JSON or base64, has a signature.
 fn contains(signed: &Value, signature: &[u8]) -> bool {
     let bytes = STANDARD.decode(text(signed)).unwrap_or_default();
     bytes.windows(64).any(|window| window == signature)
 }
 
-/// The check of each signature that a transaction of the response has already, except in the owner's place.
+/// Returns the check of each signature that a transaction of the response has already, except in the owner's place.
 fn given_signatures(transaction: &str, owner: &Value, signers: &Value) -> Vec<Work> {
     let transaction = hex::decode(transaction).or_else(|_| STANDARD.decode(transaction)).expect("hex or base64");
     let (signatures, message) = match transaction.as_slice() {
@@ -65,7 +65,7 @@ fn given_signatures(transaction: &str, owner: &Value, signers: &Value) -> Vec<Wo
     checks.collect()
 }
 
-/// The search for the accounts that are the order's own. Those of a token's program follow from the pins.
+/// Returns the search for the accounts that are the order's own. Those of a token's program follow from the pins.
 fn derived(case: &Value) -> Vec<Work> {
     let registry: Value = serde_json::from_str(REGISTRY).expect("JSON");
     let assets = registry["assets"].as_array().expect("assets");

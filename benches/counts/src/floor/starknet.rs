@@ -15,7 +15,7 @@ fn felt(value: &Value) -> Felt {
     Felt::from_hex(text(value)).expect("a felt")
 }
 
-/// The hash of felts that are in the library's form already.
+/// Returns the hash of felts that are in the library's form already.
 pub(super) fn poseidon(felts: Vec<Felt>) -> Work {
     let felts: Vec<_> = felts.iter().map(|felt| MontFelt::from_raw(felt.to_raw_reversed())).collect();
     Box::new(move || _ = black_box(black_box(&felts).iter().fold(PoseidonHasher::new(), |hasher, felt| hasher.chain(*felt)).finish()))

@@ -134,13 +134,13 @@ impl Machine {
 }
 
 impl FamilyResult {
-    /// How many times as long a contender takes as another.
+    /// Returns how many times as long a contender takes as another.
     pub(crate) fn ratio(&self, of: &str, to: &str) -> Option<Ratio> {
         let (of, to) = (self.contenders.get(of)?, self.contenders.get(to)?);
         Some(Ratio { best: of.best_ns / to.best_ns, median: of.median_ns / to.median_ns })
     }
 
-    /// How many times as many instructions a contender needs as another.
+    /// Returns how many times as many instructions a contender needs as another.
     pub(crate) fn instructions(&self, of: &str, to: &str) -> Option<f64> {
         let [of, to] = [of, to].map(|name| self.contenders.get(name)?.instructions);
         Some(of? / to?)

@@ -108,7 +108,7 @@ fn paths(results: &Results) -> String {
     text
 }
 
-/// The aims for parsing, verifying and preparing, each as a share of one row of its group.
+/// Returns the aims for parsing, verifying and preparing, each as a share of one row of its group.
 fn aims(results: &Results) -> String {
     // Group, what is measured, what is taken off it, what it is a share of, the most that it may be.
     let aims = [

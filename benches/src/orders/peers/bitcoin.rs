@@ -44,7 +44,7 @@ fn coin(coin: &Value) -> (OutPoint, TxOut) {
     (OutPoint { txid, vout }, TxOut { value, script_pubkey: bytes(text(&coin["script_pubkey"])).into() })
 }
 
-/// The deposit, and the change if it is worth relaying.
+/// Returns the deposit, and the change if it is worth relaying.
 fn outputs(result: &Value, wallet: &Value, coins: &[(OutPoint, TxOut)]) -> Vec<TxOut> {
     let deposit = TxOut {
         value: Amount::from_sat(number(&result["amount"]).parse().expect("an amount")),
@@ -87,7 +87,7 @@ fn script_of(address: &str) -> ScriptBuf {
     ScriptBuf::new_witness_program(&WitnessProgram::new(version, &program).expect("a program"))
 }
 
-/// The keys, each under the scripts that it can spend.
+/// Returns the keys, each under the scripts that it can spend.
 fn keys(text: &str) -> HashMap<ScriptBuf, Keypair> {
     let mut keys = HashMap::new();
     for part in text.split(' ') {
@@ -113,7 +113,7 @@ fn from_wif(text: &str) -> SecretKey {
         .map_or_else(|_| SecretKey::from_slice(&base58::decode_check(text).expect("a key in WIF")[1..33]).expect("a key"), |key| key.inner)
 }
 
-/// The script and the witness that spend one input.
+/// Returns the script and the witness that spend one input.
 fn solve(transaction: &Transaction, index: usize, spent: &[TxOut], pair: Keypair) -> (ScriptBuf, Witness) {
     let mut cache = SighashCache::new(transaction);
     let TxOut { value, script_pubkey } = &spent[index];

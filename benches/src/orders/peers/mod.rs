@@ -82,7 +82,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is not text"))
 }
 
-/// A number in any of its spellings, as text.
+/// Returns a number in any of its spellings, as text.
 fn number(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -84,7 +84,7 @@ impl Esplora {
         Ok(known)
     }
 
-    /// Everything from block 1 to the mempool.
+    /// Returns everything from block 1 to the mempool.
     fn all(&self) -> Done<Vec<Known>> {
         let mut known = Vec::new();
         let mut hash = self.node.call("getbestblockhash", &[])?;

@@ -43,7 +43,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What a script holds, in satoshis.
+    /// Returns what a script holds, in satoshis.
     pub(crate) fn balance(&self, script: &Script) -> u64 {
         self.0.values().filter(|output| output.script_pubkey == *script).map(|output| output.value.to_sat()).sum()
     }

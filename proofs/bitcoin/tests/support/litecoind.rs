@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub(crate) type Done<T> = Result<T, Box<dyn Error>>;
 
-/// Where a node is installed: the daemon, the client, and where its libraries are.
+/// Returns where a node is installed: the daemon, the client, and where its libraries are.
 fn installed() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".engine");
     let places = [own.clone(), PathBuf::from("/")];
@@ -95,7 +95,7 @@ impl Cli {
         self.clone()
     }
 
-    /// The URL of the node's own RPC, for countersign's node crate.
+    /// Returns the URL of the node's own RPC, for countersign's node crate.
     pub(crate) fn url(&self) -> String {
         format!("rpc+http://user:password@127.0.0.1:{}", self.port)
     }

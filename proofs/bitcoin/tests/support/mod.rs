@@ -97,7 +97,7 @@ impl Scene {
         TxOut { value: Amount::from_sat(value), script_pubkey: self.tree.script_pubkey() }
     }
 
-    /// An address of the owner's.
+    /// Returns an address of the owner's.
     pub(crate) fn owner(&self) -> String {
         self.chain.address(&scripts().p2wpkh).expect("an address")
     }
@@ -114,7 +114,7 @@ impl Scene {
         self.order_of(&self.tree)
     }
 
-    /// A record whose source is this HTLC.
+    /// Returns a record whose source is this HTLC.
     pub(crate) fn order_of(&self, tree: &Tree) -> Value {
         let swap = |swap_id: &str, chain: &str, asset: &str, initiator: &str, redeemer: &str, timelock: u16, amount: u64| {
             json!({
@@ -141,13 +141,13 @@ impl Scene {
         })
     }
 
-    /// The refund of the order's source, from its record alone.
+    /// Returns the refund of the order's source, from its record alone.
     pub(crate) fn refund(&self) -> Recovery {
         let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
         countersign_bitcoin::recover::refund(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
-    /// The order's source, from its record alone.
+    /// Returns the order's source, from its record alone.
     pub(crate) fn htlc(&self) -> RecordedHtlc {
         let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
         RecordedHtlc::new(&record, Leg::Source, &self.registry()).expect("a coherent record")
@@ -158,7 +158,7 @@ impl Scene {
         self.answered(&self.answer(&self.tree.address(self.chain)), None, wallet).expect("an honest answer")
     }
 
-    /// What the service answers, with this deposit address.
+    /// Returns what the service answers, with this deposit address.
     pub(crate) fn answer(&self, to: &str) -> Value {
         json!({ "order_id": "ab".repeat(32), "to": to, "amount": self.amount.to_string() })
     }
@@ -176,7 +176,7 @@ impl Scene {
     }
 }
 
-/// A coin of the wallet, with whatever its script needs beside it.
+/// Returns a coin of the wallet, with whatever its script needs beside it.
 pub(crate) fn coin(outpoint: OutPoint, output: TxOut, previous: &Transaction) -> Utxo {
     let utxo = if output.script_pubkey.is_p2sh() {
         Utxo::with_redeem_script(outpoint, output, scripts().p2wpkh)

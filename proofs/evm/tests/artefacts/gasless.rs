@@ -7,13 +7,13 @@ use countersign::evm::ExternalSignature;
 
 use super::*;
 
-/// The call by which anyone brings the owner's signature.
+/// Returns the call by which anyone brings the owner's signature.
 fn bring(stage: &Stage, signature: impl Into<Bytes>) -> Htlc::initiateWithSignatureCall {
     let Entry { initiator, redeemer, timelock, amount, .. } = stage.entry();
     Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash: SECRET_HASH, signature: signature.into() }
 }
 
-/// What the wallet sends to the service.
+/// Returns what the wallet sends to the service.
 fn submission(signed: &SignedOrder) -> Result<Vec<u8>, Box<dyn Error>> {
     let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let printed = json["typed_data"]["signature"].as_str().ok_or("a signed message")?;
@@ -42,7 +42,7 @@ fn flipped(signature: &[u8], bit: usize) -> Vec<u8> {
     bytes
 }
 
-/// A few bits of every byte of r and s, and all of v.
+/// Returns a few bits of every byte of r and s, and all of v.
 fn sample() -> impl Iterator<Item = usize> {
     (0..512).step_by(3).chain(512..520)
 }

@@ -96,7 +96,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// The chain on which the owner pays.
+    /// Returns the chain on which the owner pays.
     fn new() -> Result<Self, Box<dyn Error>> {
         let plain = Contract::Token { symbol: "WBTC", decimals: 8 };
         let stubborn = Contract::StubbornToken { symbol: "USDT", decimals: 6 };
@@ -105,7 +105,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The chain on which the solver pays.
+    /// Returns the chain on which the solver pays.
     fn payout() -> Result<Self, Box<dyn Error>> {
         Self::on(CBBTC.chain_id, &[(CBBTC, Contract::Token { symbol: "cbBTC", decimals: 8 })])
     }
@@ -129,7 +129,7 @@ impl Stage {
         Ok(Self { world, owner, delegate, solver, thief })
     }
 
-    /// An order of the owner's, as the service answers it.
+    /// Returns an order of the owner's, as the service answers it.
     fn order(&self, asset: Asset) -> Order {
         Order::new(asset, self.owner.address())
     }
@@ -165,7 +165,7 @@ impl Stage {
         Ok(event.orderId)
     }
 
-    /// A stranger calls an asset's HTLC.
+    /// Returns a stranger calls an asset's HTLC.
     fn relay(&mut self, asset: Asset, call: &impl SolCall) -> Result<Receipt, Box<dyn Error>> {
         Ok(self.world.call(account("relayer").address(), asset.htlc, call.abi_encode(), U256::ZERO)?)
     }
@@ -181,7 +181,7 @@ impl Stage {
         Ok(holdings)
     }
 
-    /// What an HTLC may still take of the owner's tokens.
+    /// Returns what an HTLC may still take of the owner's tokens.
     fn allowance(&self, asset: Asset) -> Result<U256, Box<dyn Error>> {
         Ok(self.world.allowance(asset.token.ok_or("an asset with a token")?, self.owner.address(), asset.htlc)?)
     }
@@ -193,7 +193,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What the contract should hold under the order's id.
+    /// Returns what the contract should hold under the order's id.
     fn entry(&self) -> Entry {
         Entry {
             initiator: self.owner.address(),
@@ -213,7 +213,7 @@ fn sign(mut unsigned: UnsignedOrder, account: &Account) -> Result<SignedOrder, R
     Ok(unsigned.finish()?)
 }
 
-/// The signed transactions in the order in which they are sent: those of the JSON, which must be the native ones.
+/// Returns the signed transactions in the order in which they are sent: those of the JSON, which must be the native ones.
 fn transactions(signed: &SignedOrder) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let found = ["approval_reset", "approval", "initiate"].iter().filter_map(|key| json[*key]["signed"].as_str());
@@ -238,7 +238,7 @@ fn tokens(values: [u64; 5]) -> [U256; 5] {
     values.map(U256::from)
 }
 
-/// What the sender paid for gas.
+/// Returns what the sender paid for gas.
 fn fee(receipts: &[Receipt]) -> U256 {
     receipts.iter().map(|receipt| U256::from(receipt.gas_price) * U256::from(receipt.gas_used)).sum()
 }

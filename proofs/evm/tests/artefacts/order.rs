@@ -35,7 +35,7 @@ impl Order {
         Self { asset, owner, delegate: None, approval, destination_data: None, domain, swap_ids: None }
     }
 
-    /// The call that locks the funds, encoded by this crate's types.
+    /// Returns the call that locks the funds, encoded by this crate's types.
     pub(crate) fn calldata(&self) -> Vec<u8> {
         let (initiator, redeemer) = (self.owner, account("solver").address());
         let (timelock, amount) = (U256::from(TIMELOCK), U256::from(AMOUNT));
@@ -51,7 +51,7 @@ impl Order {
         }
     }
 
-    /// The `result` of the answer.
+    /// Returns the `result` of the answer.
     pub(crate) fn result(&self) -> Value {
         let Asset { chain_id, htlc, token, .. } = self.asset;
         let value = if token.is_some() { U256::ZERO } else { U256::from(AMOUNT) };
@@ -97,7 +97,7 @@ impl Order {
         })
     }
 
-    /// The record of the order; `null` without swap ids.
+    /// Returns the record of the order; `null` without swap ids.
     pub(crate) fn record(&self) -> Value {
         let Some([source, destination]) = self.swap_ids else { return Value::Null };
         let solver = account("solver").address();
@@ -123,7 +123,7 @@ impl Order {
         })
     }
 
-    /// What the wallet asked for.
+    /// Returns what the wallet asked for.
     fn request(&self) -> Result<CreateOrder, Refusal> {
         let leg = |asset: Asset, amount| -> Result<_, Refusal> {
             let id = asset.id.parse().map_err(|error| Refusal::new(error, asset.id))?;
@@ -153,7 +153,7 @@ impl Order {
     }
 }
 
-/// What the wallet has pinned.
+/// Returns what the wallet has pinned.
 pub(crate) fn registry() -> Result<Registry, Refusal> {
     let chain = |asset: Asset| json!({ "chain": asset.chain, "id": format!("evm:{}", asset.chain_id) });
     let pin = |asset: Asset| {

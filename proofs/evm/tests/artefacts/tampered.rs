@@ -63,7 +63,7 @@ fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) ->
     Ok(receipts)
 }
 
-/// An answer with other calldata in one of its transactions.
+/// Returns an answer with other calldata in one of its transactions.
 fn answer(stage: &Stage, transaction: &str, call: &impl SolCall) -> Value {
     // Without the typed data, with which the changed call would disagree.
     let mut result = Order { domain: None, ..stage.order(WBTC) }.result();

@@ -17,7 +17,7 @@ const TOKEN_HTLC: [(&str, &str); 10] = [
     ("approve(address,uint256)", "095ea7b3"),
 ];
 
-/// Every function of a compiled ABI with its selector.
+/// Returns every function of a compiled ABI with its selector.
 fn functions(contract: &Contract<'_>) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let artefact = contract.artefact()?;
     let entries = artefact.abi.as_array().ok_or("the ABI is a list")?;

@@ -127,7 +127,7 @@ impl Stage {
         message.eip712_signing_hash(&domain(self.htlc, "3"))
     }
 
-    /// The standard terms with the owner's signature.
+    /// Returns the standard terms with the owner's signature.
     fn signed_terms(&self) -> Htlc::initiateWithSignatureCall {
         let terms = self.terms();
         let mut call = Htlc::initiateWithSignatureCall {
@@ -203,7 +203,7 @@ fn flip(signature: &Bytes, bit: usize) -> Bytes {
     bytes.into()
 }
 
-/// The other signature of the same digest by the same key: `n - s`, and the other parity.
+/// Returns the other signature of the same digest by the same key: `n - s`, and the other parity.
 fn high_s(signature: &Signature) -> Signature {
     let order = U256::from_be_bytes(k256::Secp256k1::ORDER.to_be_bytes());
     Signature::new(signature.r(), order - signature.s(), !signature.v())

@@ -53,7 +53,7 @@ fn keys_of(calls: &TxContext) -> Vec<Address> {
     calls.permission.iter().flat_map(|permission| &permission.keys).map(|key| key.address.bytes().into()).collect()
 }
 
-/// The keys that have to sign a fixture together, if it has a permission of several.
+/// Returns the keys that have to sign a fixture together, if it has a permission of several.
 fn further_keys(id: &str) -> Result<Vec<Key>, Box<dyn Error>> {
     let file: Value = serde_json::from_str(&fs::read_to_string(fixtures().join("chain/tron.json"))?)?;
     let orders = file["orders"].as_array().ok_or("no orders")?;
@@ -119,7 +119,7 @@ impl Case {
         Ok(cases)
     }
 
-    /// The chain with the contracts that the fixture pins, and an owner who has the amount and has approved nothing.
+    /// Returns the chain with the contracts that the fixture pins, and an owner who has the amount and has approved nothing.
     fn world(&self) -> Result<World, Box<dyn Error>> {
         let mut world = World::new(self.chain_id, START);
         match self.token {
@@ -137,7 +137,7 @@ impl Case {
         Ok(world)
     }
 
-    /// The signed transaction with this role.
+    /// Returns the signed transaction with this role.
     fn transaction(&self, role: Role) -> Option<SignedTransaction<SignedTronTransaction>> {
         self.signed.transactions().into_iter().find(|transaction| transaction.role == role)
     }
@@ -150,7 +150,7 @@ impl Case {
         self.transaction(Role::Initiate).expect("every order has a call")
     }
 
-    /// What the owner and the HTLC hold.
+    /// Returns what the owner and the HTLC hold.
     fn holdings(&self, world: &World) -> Result<[U256; 2], Box<dyn Error>> {
         let of = |account| match self.token {
             Some(token) => world.balance_of(token, account),

@@ -48,7 +48,7 @@ fn twenty(text: &Value) -> Address {
 }
 
 impl Chain {
-    /// A chain whose first block has this state.
+    /// Returns a chain whose first block has this state.
     pub(crate) fn new(world: World) -> Self {
         Self { now: world.clone(), past: [(START, world)].into(), infos: BTreeMap::new(), began: NOW }
     }
@@ -87,7 +87,7 @@ impl Chain {
         }
     }
 
-    /// The chain at its newest irreversible block.
+    /// Returns the chain at its newest irreversible block.
     fn solid(&self) -> &World {
         let number = self.now.block_number().saturating_sub(LAG);
         self.past.range(..=number).next_back().map_or(&self.past[&START], |(_, world)| world)

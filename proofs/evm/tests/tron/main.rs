@@ -29,7 +29,7 @@ fn registry() -> Result<Registry, Box<dyn Error>> {
     Ok(Registry::from_json(&fs::read(fixtures().join("registry.json"))?)?)
 }
 
-/// The accepted orders of the family.
+/// Returns the accepted orders of the family.
 fn lines() -> Vec<Value> {
     let text = fs::read_to_string(fixtures().join("accept/tron.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -63,7 +63,7 @@ fn verified(input: &str, registry: &Registry) -> VerifiedRecord {
 }
 
 impl Stage {
-    /// An order of the fixtures with the secret of these proofs. The id is the one that the contract itself will make.
+    /// Returns an order of the fixtures with the secret of these proofs. The id is the one that the contract itself will make.
     fn new(file: &str, id: &str, leg: Leg) -> Self {
         let registry = registry().unwrap();
         let input = fixture(file, id);
@@ -143,7 +143,7 @@ impl Stage {
     }
 }
 
-/// The form with destination data, which is the only one that orders on Tron have.
+/// Returns the form with destination data, which is the only one that orders on Tron have.
 fn initiate(terms: &HtlcTerms) -> Vec<u8> {
     let call = Htlc::initiate_1Call {
         redeemer: TronAddress::from_account(&terms.redeemer).unwrap().bytes(),

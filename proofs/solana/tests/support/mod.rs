@@ -107,7 +107,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The service's key, as `fixtures/generate` derives it.
+/// Returns the service's key, as `fixtures/generate` derives it.
 pub(crate) fn sponsor() -> Keypair {
     Keypair::new_from_array(Keccak256::digest("countersign fixture: sponsor of the service").into())
 }
@@ -126,7 +126,7 @@ fn replaced(bytes: &[u8], from: &[u8; 32], to: &[u8; 32]) -> Vec<u8> {
     bytes
 }
 
-/// The swap account that a program derives, from an account and the arguments of its instruction.
+/// Returns the swap account that a program derives, from an account and the arguments of its instruction.
 fn derive(form: Form, token: Option<(Address, Address)>, owner: Address, program: Address, data: &[u8]) -> Address {
     let Places { hash, redeemer, refundee, amount, timelock } = form.places();
     let own = &data[hash];
@@ -145,7 +145,7 @@ pub(crate) fn transaction(text: &str) -> VersionedTransaction {
     wincode::deserialize_exact(&STANDARD.decode(text).unwrap()).unwrap()
 }
 
-/// The instructions of a message, with their accounts by name.
+/// Returns the instructions of a message, with their accounts by name.
 pub(crate) fn instructions(transaction: &VersionedTransaction) -> Vec<Instruction> {
     let (message, keys) = (&transaction.message, transaction.message.static_account_keys());
     let account = |index: &u8| {
@@ -226,7 +226,7 @@ fn put(svm: &mut LiteSVM, address: Address, owner: Address, data: &[u8]) {
 }
 
 impl Scene {
-    /// The signed order and its summary.
+    /// Returns the signed order and its summary.
     pub(crate) fn signed(&self) -> Result<(SignedOrder, String), Refusal> {
         let mut line = self.line.clone();
         line.as_object_mut().unwrap().remove("order");
@@ -239,7 +239,7 @@ impl Scene {
         Ok((unsigned.finish()?, summary))
     }
 
-    /// The swap account of an instruction with these arguments.
+    /// Returns the swap account of an instruction with these arguments.
     pub(crate) fn swap_account_of(&self, data: &[u8]) -> Address {
         derive(self.form, self.token, self.owner, self.program, data)
     }

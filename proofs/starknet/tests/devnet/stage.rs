@@ -148,7 +148,7 @@ fn halves(amount: U256) -> [Felt; 2] {
     [amount & mask, amount >> 128].map(|half| Felt::from(u128::try_from(half).unwrap()))
 }
 
-/// The bytes in a word of a secret hash.
+/// Returns the bytes in a word of a secret hash.
 fn word_size(generation: &str) -> usize {
     if generation == "client_3_1_3" { 16 } else { 4 }
 }
@@ -158,14 +158,14 @@ fn words(bytes: &[u8], size: usize) -> Vec<Felt> {
     bytes.chunks(size).map(Felt::from_bytes_be_slice).collect()
 }
 
-/// A compiled class in the form that nodes take: its interface is a text.
+/// Returns a compiled class in the form that nodes take: its interface is a text.
 fn broadcast_form(class: &str) -> Value {
     let mut class: Value = serde_json::from_str(class).unwrap();
     class["abi"] = json!(class["abi"].to_string());
     class
 }
 
-/// The address of the HTLC that the registry pins for an asset.
+/// Returns the address of the HTLC that the registry pins for an asset.
 pub fn htlc_of(asset: &str) -> Felt {
     let registry = registry_json();
     felt(registry["assets"][asset_index(asset)]["htlc"]["address"].as_str().unwrap())
@@ -176,7 +176,7 @@ fn of(asset: &str) -> (&'static str, &'static str) {
     (token, generation)
 }
 
-/// The fixtures' registry with the tokens and the solver of this chain, and with the generations of its contracts.
+/// Returns the fixtures' registry with the tokens and the solver of this chain, and with the generations of its contracts.
 fn registry(solver: &Account) -> &'static Registry {
     let mut changes = Vec::new();
     for (asset, token, generation, _) in ASSETS {
@@ -341,7 +341,7 @@ impl Stage {
         self.rpc("starknet_getTransactionReceipt", json!({"transaction_hash": transaction.id})).await
     }
 
-    /// An order of the user.
+    /// Returns an order of the user.
     pub fn order(&self, swap: &Swap) -> Order {
         let template = countersign_testkit::fixture::<countersign::starknet::Starknet>("starknet-to-2025-11");
         let mut case = template.json();
@@ -433,7 +433,7 @@ pub struct Order {
     pub verified: VerifiedOrder,
 }
 
-/// The swap id, hashed by the reference implementation. For the client's generation it is the one of the contract here.
+/// Returns the swap id, hashed by the reference implementation. For the client's generation it is the one of the contract here.
 fn id(asset: &str, hash: &SecretHash, initiator: &Account, redeemer: &Account, timelock: u64, amount: U256) -> Felt {
     let mut felts = vec![felt("0x534e5f5345504f4c4941")];
     felts.extend(words(&hash.0, word_size(of(asset).1)));
@@ -446,7 +446,7 @@ fn id(asset: &str, hash: &SecretHash, initiator: &Account, redeemer: &Account, t
     poseidon_hash_many(&felts)
 }
 
-/// The asset of an HTLC's terms.
+/// Returns the asset of an HTLC's terms.
 fn asset_of(terms: &HtlcTerms) -> &'static str {
     let htlc = Felt::from_bytes_be_slice(terms.htlc.as_ref().unwrap().bytes());
     ASSETS.into_iter().map(|(asset, ..)| asset).find(|asset| htlc_of(asset) == htlc).unwrap()

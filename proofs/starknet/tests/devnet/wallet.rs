@@ -29,7 +29,7 @@ pub async fn prepare(stage: &Stage, order: Order) -> Result<UnsignedOrder, NodeE
     stage.nodes.prepare(&order, CHAIN, "", Speed::Normal, &Policy::default()).await.map(native)
 }
 
-/// The calls of an order as its account makes them.
+/// Returns the calls of an order as its account makes them.
 fn calls_of(deposit: &Deposit) -> Vec<Call> {
     deposit.calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call).collect()
 }
@@ -150,7 +150,7 @@ async fn what_is_missing_is_said_before_signing() {
     assert_eq!(refused(error).0, Code::SimulationReverted);
 }
 
-/// The fee that a transaction has paid, in FRI.
+/// Returns the fee that a transaction has paid, in FRI.
 pub fn fee(receipt: &Value) -> U256 {
     assert_eq!(receipt["actual_fee"]["unit"], "FRI");
     U256::from_str_radix(receipt["actual_fee"]["amount"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap()

@@ -203,7 +203,7 @@ fn transaction(ledger: &Ledger, txid: Txid, rest: &[&str]) -> Result<Reply, Fail
     }
 }
 
-/// The hashes beside the path from a transaction to the root, as Electrum servers give them.
+/// Returns the hashes beside the path from a transaction to the root, as Electrum servers give them.
 fn branch(txids: &[Txid], position: usize) -> Vec<String> {
     let (mut layer, mut index) = (txids.iter().map(|txid| txid.to_raw_hash()).collect::<Vec<_>>(), position);
     let mut beside = Vec::new();

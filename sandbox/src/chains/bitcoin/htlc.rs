@@ -71,7 +71,7 @@ impl Htlc {
         TapLeafHash::from_script(self.script(leaf), LeafVersion::TapScript)
     }
 
-    /// The sequence of an input that spends by a leaf.
+    /// Returns the sequence of an input that spends by a leaf.
     pub(super) fn sequence(&self, leaf: Leaf) -> Sequence {
         match leaf {
             Leaf::Redeem => Sequence::ENABLE_RBF_NO_LOCKTIME,
@@ -80,7 +80,7 @@ impl Htlc {
         }
     }
 
-    /// The witness of a leaf, with the items that its script takes in front.
+    /// Returns the witness of a leaf, with the items that its script takes in front.
     pub(super) fn witness(&self, leaf: Leaf, items: &[&[u8]]) -> Witness {
         let mut witness = Witness::from_slice(items);
         let script = self.script(leaf).clone();
@@ -91,7 +91,7 @@ impl Htlc {
     }
 }
 
-/// What a spend did to a swap, told by its witness; `None` for a spend of something else.
+/// Returns what a spend did to a swap, told by its witness; `None` for a spend of something else.
 pub(super) fn change(witness: &Witness) -> Option<Change> {
     let mut items: Vec<&[u8]> = witness.iter().collect();
     // The annex of BIP-341 is not the script's.

@@ -66,7 +66,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The height of its block.
+    /// Returns the height of its block.
     pub(super) fn height(&self) -> Option<u32> {
         Some(self.place.0).filter(|height| *height != WAITING)
     }
@@ -111,7 +111,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// The genesis block, and one that creates the first coins.
+    /// Returns the genesis block, and one that creates the first coins.
     pub(super) fn new(network: Network, coins: Vec<TxOut>, now: u64) -> Self {
         let mut ledger = Self::genesis(network, None);
         ledger.append(ledger.network.start(), Vec::new(), coins, now);
@@ -125,7 +125,7 @@ impl Ledger {
         self.unread = self.next();
     }
 
-    /// The genesis block alone.
+    /// Returns the genesis block alone.
     pub(super) fn genesis(network: Network, node: Option<Litecoind>) -> Self {
         let header = network.genesis();
         // The only transaction of the block is its Merkle root. As on any node, it is not in the index.
@@ -153,7 +153,7 @@ impl Ledger {
         self.blocks.last_key_value().map_or(0, |(height, _)| *height)
     }
 
-    /// The height of the next block.
+    /// Returns the height of the next block.
     pub(super) fn next(&self) -> u32 {
         self.height().saturating_add(1)
     }
@@ -162,26 +162,26 @@ impl Ledger {
         self.blocks.get(self.heights.get(hash)?)
     }
 
-    /// The median time of the eleven blocks up to a height (BIP-113).
+    /// Returns the median time of the eleven blocks up to a height (BIP-113).
     pub(super) fn median_time(&self, height: u32) -> u32 {
         let mut times: Vec<u32> = self.blocks.range(..=height).rev().take(11).map(|(_, block)| block.header.time).collect();
         times.sort_unstable();
         times.get(times.len() / 2).copied().unwrap_or_default()
     }
 
-    /// An output that a block or the mempool created, spent or not.
+    /// Returns an output that a block or the mempool created, spent or not.
     pub(super) fn output(&self, outpoint: &OutPoint) -> Option<&TxOut> {
         let index = usize::try_from(outpoint.vout).ok()?;
         self.entries.get(&outpoint.txid)?.transaction.output.get(index).filter(|output| !output.script_pubkey.is_op_return())
     }
 
-    /// The transactions that pay or spend a script, those that wait for a block first, then the newest.
+    /// Returns the transactions that pay or spend a script, those that wait for a block first, then the newest.
     pub(super) fn history(&self, script: ScriptHash) -> impl Iterator<Item = (&Txid, &Entry)> {
         let range = (script, (0, 0), Txid::all_zeros())..=(script, (WAITING, u32::MAX), Txid::from_byte_array([0xff; 32]));
         self.history.range(range).rev().filter_map(|(_, _, txid)| Some((txid, self.entries.get(txid)?)))
     }
 
-    /// The outputs to a script that neither a block nor the mempool spends, with the transactions that created them.
+    /// Returns the outputs to a script that neither a block nor the mempool spends, with the transactions that created them.
     pub(super) fn unspent(&self, script: ScriptHash) -> impl Iterator<Item = (OutPoint, &TxOut, &Entry)> {
         let first = OutPoint { txid: Txid::all_zeros(), vout: 0 };
         let last = OutPoint { txid: Txid::from_byte_array([0xff; 32]), vout: u32::MAX };
@@ -189,7 +189,7 @@ impl Ledger {
         range.filter_map(|(_, outpoint)| Some((*outpoint, self.output(outpoint)?, self.entries.get(&outpoint.txid)?)))
     }
 
-    /// What blocks have paid to a script and no block has spent, in base units.
+    /// Returns what blocks have paid to a script and no block has spent, in base units.
     pub(super) fn balance(&self, script: &Script) -> u64 {
         let mined = self.unspent(script_hash(script)).filter(|(_, _, entry)| entry.height().is_some());
         let held = mined.map(|(_, output, _)| output.value.to_sat()).fold(0, u64::saturating_add);
@@ -389,7 +389,7 @@ impl Ledger {
         txids.iter().rev().filter_map(|txid| self.remove(txid)).collect()
     }
 
-    /// A block as it goes over the wire, if everything in it is still known.
+    /// Returns a block as it goes over the wire, if everything in it is still known.
     pub(super) fn raw(&self, block: &Block) -> Option<Vec<u8>> {
         if let Some(node) = &self.node {
             return node.raw(&block.hash).ok();
@@ -424,7 +424,7 @@ impl Ledger {
         }
     }
 
-    /// Whether blocks up to a height have spent every output of a transaction.
+    /// Returns whether blocks up to a height have spent every output of a transaction.
     fn is_over(&self, txid: &Txid, height: u32) -> bool {
         let is_spent = |outpoint: &OutPoint| {
             let spender = self.spends.get(outpoint).map(|(spender, _)| self.entries.get(spender));

@@ -107,7 +107,7 @@ impl Litecoind {
         self.0.call("generatetoaddress", &json!([blocks, address])).map(drop)
     }
 
-    /// A serialized block, with its extension block.
+    /// Returns a serialized block, with its extension block.
     pub(super) fn raw(&self, hash: &BlockHash) -> Result<Vec<u8>, CallError> {
         let text: String = self.get("getblock", json!([hash.to_string(), 0]))?;
         hex::decode(text).map_err(|_| unexpected("getblock"))
@@ -130,7 +130,7 @@ impl Litecoind {
         read().ok_or_else(|| unexpected("getblock"))
     }
 
-    /// The transaction ids in the mempool.
+    /// Returns the transaction ids in the mempool.
     fn waiting(&self) -> Result<BTreeSet<Txid>, CallError> {
         let list = self.0.call("getrawmempool", &json!([]))?;
         let txids = list.as_array().ok_or_else(|| unexpected("getrawmempool"))?;
@@ -138,7 +138,7 @@ impl Litecoind {
     }
 }
 
-/// The node's configuration. By default, litecoind has replacement off, and its wallet does not fall back to a fee rate.
+/// Returns the node's configuration. By default, litecoind has replacement off, and its wallet does not fall back to a fee rate.
 fn configuration(password: &str) -> String {
     format!(
         "regtest=1\nserver=1\nlisten=0\ndnsseed=0\ntxindex=1\nacceptnonstdtxn=0\nmempoolreplacement=1\nfallbackfee=0.0001\n\

@@ -87,7 +87,7 @@ impl Ledger {
         Ok(self.push(transaction))
     }
 
-    /// Whether the chain still has an output of a transaction.
+    /// Returns whether the chain still has an output of a transaction.
     fn has_unspent(&self, txid: &Txid) -> bool {
         let count = self.entries.get(txid).map_or(0, |entry| entry.transaction.output.len());
         let outpoints = (0..u32::try_from(count).unwrap_or(u32::MAX)).map(|vout| OutPoint { txid: *txid, vout });
@@ -159,7 +159,7 @@ impl Ledger {
         if is_over || !transaction.is_lock_time_enabled() { Ok(()) } else { refused("non-final") }
     }
 
-    /// The transactions of the mempool that spend the same outputs.
+    /// Returns the transactions of the mempool that spend the same outputs.
     fn conflicts(&self, transaction: &Transaction) -> Result<BTreeSet<Txid>, Rejection> {
         let spenders = transaction.input.iter().filter_map(|input| self.spends.get(&input.previous_output)).map(|(txid, _)| *txid);
         let is_waiting = |txid: &Txid| self.entries.get(txid).is_some_and(|entry| entry.height().is_none());
@@ -205,7 +205,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The transactions of the mempool that a transaction depends on.
+    /// Returns the transactions of the mempool that a transaction depends on.
     fn ancestors(&self, transaction: &Transaction) -> BTreeSet<Txid> {
         let mut found = BTreeSet::new();
         let parents =
@@ -221,7 +221,7 @@ impl Ledger {
         found
     }
 
-    /// A transaction of the mempool with all that depends on it.
+    /// Returns a transaction of the mempool with all that depends on it.
     fn descendants(&self, txid: Txid) -> BTreeSet<Txid> {
         let (mut found, mut next) = (BTreeSet::new(), vec![txid]);
         while let Some(txid) = next.pop() {
@@ -248,7 +248,7 @@ impl Ledger {
         }
     }
 
-    /// The rules of a replacement (BIP-125). Returns what leaves the mempool, in an order in which it can be removed.
+    /// Returns the rules of a replacement (BIP-125). Returns what leaves the mempool, in an order in which it can be removed.
     fn check_replacement(
         &self,
         transaction: &Transaction,
@@ -297,7 +297,7 @@ impl Ledger {
     }
 }
 
-/// What a transaction pays, or why it pays more than it has.
+/// Returns what a transaction pays, or why it pays more than it has.
 fn check_amounts(transaction: &Transaction, prevouts: &[TxOut]) -> Result<u64, Rejection> {
     let (held, paid) = (sum(prevouts), sum(&transaction.output));
     match held.checked_sub(paid) {
@@ -333,7 +333,7 @@ fn coins(units: u64) -> String {
     format!("{}.{:08}", units / 100_000_000, units % 100_000_000)
 }
 
-/// An amount in coins, without the zeros at its end but with two decimals at least.
+/// Returns an amount in coins, without the zeros at its end but with two decimals at least.
 fn money(units: u64) -> String {
     let text = coins(units);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

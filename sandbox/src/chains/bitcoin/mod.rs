@@ -54,7 +54,7 @@ pub struct Bitcoin {
 }
 
 impl Bitcoin {
-    /// A new chain: `name` as in asset ids, for example `litecoin` or `bitcoin_regtest`, and `id` as in the registry, for example
+    /// Returns a new chain: `name` as in asset ids, for example `litecoin` or `bitcoin_regtest`, and `id` as in the registry, for example
     /// `litecoin:mainnet`. The solver and the relayer have coins.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Bitcoin {
         Ok(Self { ledger, clock, secp })
     }
 
-    /// The chain `litecoin_regtest` with Litecoin's node, whose program this starts, in the place of the own rules. The node ends when
+    /// Returns the chain `litecoin_regtest` with Litecoin's node, whose program this starts, in the place of the own rules. The node ends when
     /// this is dropped.
     ///
     /// All coins are mined, so accounts have less. At most a thousand blocks are made at once.
@@ -92,7 +92,7 @@ impl Bitcoin {
         if asset == self.ledger.network.asset() { Ok(()) } else { Err(format!("{asset} is not an asset of this chain")) }
     }
 
-    /// What a block did to swaps. Whoever asks knows which addresses are swaps.
+    /// Returns what a block did to swaps. Whoever asks knows which addresses are swaps.
     fn read(&self, block: &Block) -> Vec<Event> {
         let height = block.height;
         let entries = block.txids.iter().skip(1).filter_map(|txid| Some((txid, self.ledger.entries.get(txid)?)));

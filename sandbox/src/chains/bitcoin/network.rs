@@ -34,7 +34,7 @@ impl Network {
         }
     }
 
-    /// The true header of block 0: its hash is what clients tell networks apart by.
+    /// Returns the true header of block 0: its hash is what clients tell networks apart by.
     pub(super) fn genesis(&self) -> Header {
         let bitcoin = |network| genesis_block(network).header;
         let is_called = |word: &str| self.name.ends_with(word) || self.id.ends_with(word);
@@ -50,7 +50,7 @@ impl Network {
         }
     }
 
-    /// The height of the first block after the genesis block: about that of the true chain, so that explorers show something likely.
+    /// Returns the height of the first block after the genesis block: about that of the true chain, so that explorers show something likely.
     pub(super) const fn start(&self) -> u32 {
         match (self.coin, self.net) {
             (Coin::Bitcoin, BitcoinNet::Main) => 970_000,
@@ -68,7 +68,7 @@ impl Network {
         }
     }
 
-    /// How many confirmations careful wallets wait for.
+    /// Returns how many confirmations careful wallets wait for.
     pub(super) const fn confirmations(&self) -> u64 {
         match self.coin {
             Coin::Bitcoin => 3,
@@ -76,12 +76,12 @@ impl Network {
         }
     }
 
-    /// The rate at which spending an output must be worth it: `-dustrelayfee` of the coin's node.
+    /// Returns the rate at which spending an output must be worth it: `-dustrelayfee` of the coin's node.
     pub(super) fn dust_rate(&self) -> FeeRate {
         FeeRate::from_sat_per_vb(self.coin.profile().dust_factor.saturating_mul(3)).unwrap_or(FeeRate::DUST)
     }
 
-    /// Whether nodes replace transactions that do not say that they may be replaced: Bitcoin's do since version 28.
+    /// Returns whether nodes replace transactions that do not say that they may be replaced: Bitcoin's do since version 28.
     pub(super) const fn is_full_rbf(&self) -> bool {
         matches!(self.coin, Coin::Bitcoin)
     }
@@ -90,7 +90,7 @@ impl Network {
         self.coin.profile().supply
     }
 
-    /// The asset's id.
+    /// Returns the asset's id.
     pub(super) fn asset(&self) -> String {
         format!("{}:{}", self.name, self.symbol())
     }
@@ -99,7 +99,7 @@ impl Network {
         self.coin.profile().symbol.to_ascii_lowercase()
     }
 
-    /// The address of a script, if it has one.
+    /// Returns the address of a script, if it has one.
     pub(super) fn address(&self, script: &Script) -> Option<String> {
         if let Some(version) = script.witness_version() {
             return segwit::encode(hrp(self.coin, self.net), version.to_fe(), script.as_bytes().get(2..)?).ok();
@@ -118,7 +118,7 @@ impl Network {
         Some(base58::encode_check(&[&[version], hash].concat()))
     }
 
-    /// The script of an address of exactly this network.
+    /// Returns the script of an address of exactly this network.
     pub(super) fn script(&self, address: &str) -> Result<ScriptBuf, AddressError> {
         if address.len() > 128 || !address.is_ascii() {
             return Err(AddressError::Form);
@@ -156,7 +156,7 @@ impl Network {
     }
 }
 
-/// Every network of Litecoin began with the same transaction.
+/// Returns every network of Litecoin began with the same transaction.
 fn litecoin(time: u32, bits: u32, nonce: u32) -> Header {
     const ROOT: &str = "97ddfbbae6be97fd6cdf3e7ca13232a3afff2353e29badfab7f73011edd4ced9";
     Header {

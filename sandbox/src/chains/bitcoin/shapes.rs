@@ -28,7 +28,7 @@ pub(super) fn block(ledger: &Ledger, block: &Block) -> Value {
     value
 }
 
-/// Where a transaction is.
+/// Returns where a transaction is.
 pub(super) fn status(ledger: &Ledger, entry: Option<&Entry>) -> Value {
     match entry.and_then(Entry::height).and_then(|height| ledger.blocks.get(&height)) {
         Some(block) => json!({
@@ -99,7 +99,7 @@ pub(super) fn outspend(ledger: &Ledger, outpoint: OutPoint) -> Value {
     }
 }
 
-/// What blocks, or the mempool, have paid to a script and spent of it.
+/// Returns what blocks, or the mempool, have paid to a script and spent of it.
 pub(super) fn stats(ledger: &Ledger, script: ScriptHash, is_mined: bool) -> Value {
     let (mut funded, mut spent, mut count) = ((0_u64, 0_u64), (0_u64, 0_u64), 0_u64);
     for (_, entry) in ledger.history(script).filter(|(_, entry)| entry.height().is_some() == is_mined) {

@@ -52,13 +52,13 @@ impl Bitcoin {
         Holder::new(&self.secp, &accounts::key(role))
     }
 
-    /// The key of a leg whose request has no public key of the user. The service holds it, so such a user trusts the service.
+    /// Returns the key of a leg whose request has no public key of the user. The service holds it, so such a user trusts the service.
     fn held(&self, terms: &Terms) -> Result<Holder, String> {
         let side = if terms.is_source { "source" } else { "destination" };
         self.holder(&format!("{side} of {}", hex::encode(terms.secret_hash)))
     }
 
-    /// The user's key in the HTLC.
+    /// Returns the user's key in the HTLC.
     pub(super) fn user_key(&self, terms: &Terms) -> Result<XOnlyPublicKey, String> {
         match terms.delegate.as_deref().filter(|text| !text.is_empty()) {
             Some(text) => text.parse().map_err(|_| "delegate is not an x-only public key".to_owned()),
@@ -90,7 +90,7 @@ impl Bitcoin {
         self.submit(payment)
     }
 
-    /// A payment from the coins of a key. The most valuable confirmed coins go first, then its own unconfirmed change.
+    /// Returns a payment from the coins of a key. The most valuable confirmed coins go first, then its own unconfirmed change.
     pub(super) fn payment(&self, payer: &Holder, outputs: Vec<TxOut>, with_change: bool) -> Result<Transaction, String> {
         let empty = new_transaction(Vec::new(), outputs);
         self.with_coins(payer, empty, &[], with_change)
@@ -143,7 +143,7 @@ impl Bitcoin {
         Ok(cache.into_transaction())
     }
 
-    /// The outputs of an HTLC that are unspent: the one that covers the amount, or all of them if only together they do.
+    /// Returns the outputs of an HTLC that are unspent: the one that covers the amount, or all of them if only together they do.
     ///
     /// Dust beside the payment is left alone: whoever can refund it early could throw the whole transaction out of the mempool.
     fn deposits(&self, htlc: &Htlc, amount: u128) -> Result<Vec<Coin>, String> {
@@ -230,7 +230,7 @@ impl Bitcoin {
         Ok(cache.into_transaction())
     }
 
-    /// The transaction of an instant refund without witnesses, what it spends, and the digest of each input.
+    /// Returns the transaction of an instant refund without witnesses, what it spends, and the digest of each input.
     fn instant(&self, terms: &Terms) -> Result<(Htlc, Transaction, Vec<TxOut>, Vec<Message>), String> {
         if !terms.is_source {
             return Err("only a source can be refunded instantly".to_owned());

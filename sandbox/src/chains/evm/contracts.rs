@@ -46,7 +46,7 @@ impl Swap {
         Self { asset: asset.clone(), initiator, redeemer, amount, timelock, hash, id }
     }
 
-    /// What the call carries of the chain's own coin.
+    /// Returns what the call carries of the chain's own coin.
     pub(crate) fn value(&self) -> U256 {
         if self.asset.token.is_none() { self.amount } else { U256::ZERO }
     }
@@ -60,7 +60,7 @@ impl Swap {
         Htlc::initiate_0Call { redeemer, timelock, amount, secretHash: hash }.abi_encode()
     }
 
-    /// The form with data for the destination, here none. Tron's orders have it.
+    /// Returns the form with data for the destination, here none. Tron's orders have it.
     pub(crate) fn initiate_with_data(&self) -> Vec<u8> {
         let Self { redeemer, timelock, amount, hash, .. } = *self;
         Htlc::initiate_1Call { redeemer, timelock, amount, secretHash: hash, destinationData: Bytes::new() }.abi_encode()
@@ -71,7 +71,7 @@ impl Swap {
         Htlc::initiateOnBehalf_0Call { initiator, redeemer, timelock, amount, secretHash: hash }.abi_encode()
     }
 
-    /// The call that brings a user's signature: 65 bytes in hex.
+    /// Returns the call that brings a user's signature: 65 bytes in hex.
     pub(crate) fn initiate_with_signature(&self, signature: &str) -> Result<Vec<u8>, String> {
         let Self { initiator, redeemer, timelock, amount, hash, .. } = *self;
         if self.asset.token.is_none() {
@@ -95,7 +95,7 @@ impl Swap {
         Htlc::refundCall { orderId: self.id }.abi_encode()
     }
 
-    /// What a user signs. `data` adds the member that Tron's messages have.
+    /// Returns what a user signs. `data` adds the member that Tron's messages have.
     pub(crate) fn typed_data(&self, chain_id: u64, write: impl Fn(Address) -> String, data: bool) -> Value {
         let member = |name: &str, kind: &str| json!({"name": name, "type": kind});
         let mut message = json!({
@@ -182,7 +182,7 @@ pub(crate) fn endow(world: &mut World, assets: &[Asset], accounts: &[Address]) {
     }
 }
 
-/// What an account has of an asset.
+/// Returns what an account has of an asset.
 pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<U256, String> {
     match asset.token {
         None => Ok(world.native_balance_of(account)),
@@ -190,7 +190,7 @@ pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<
     }
 }
 
-/// What a log of a swap contract says about a swap.
+/// Returns what a log of a swap contract says about a swap.
 pub(crate) fn event(assets: &[Asset], log: &Log, transaction: &str, height: u64) -> Option<Event> {
     let data = &log.data;
     let (id, change) = if !assets.iter().any(|asset| asset.htlc == log.address) {
@@ -219,7 +219,7 @@ pub(crate) fn reverted(output: &[u8]) -> String {
     reason(output).map_or_else(|| "execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"))
 }
 
-/// The text of `Error(string)`, or the name of an error of the contracts.
+/// Returns the text of `Error(string)`, or the name of an error of the contracts.
 pub(crate) fn reason(output: &[u8]) -> Option<String> {
     use alloy_sol_types::{Revert, SolError, SolInterface};
     if let Ok(revert) = Revert::abi_decode(output) {

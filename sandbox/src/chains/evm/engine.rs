@@ -40,7 +40,7 @@ impl Dialect {
         }
     }
 
-    /// The address of a contract: without a checksum on EVM chains.
+    /// Returns the address of a contract: without a checksum on EVM chains.
     fn contract(self, address: Address) -> Value {
         match self {
             Self::Evm => json!(address),
@@ -48,7 +48,7 @@ impl Dialect {
         }
     }
 
-    /// A number in a transaction that the user is to sign.
+    /// Returns a number in a transaction that the user is to sign.
     fn number(self, number: U256) -> String {
         match self {
             Self::Evm => format!("{number:#x}"),
@@ -56,7 +56,7 @@ impl Dialect {
         }
     }
 
-    /// The limits of approval and initiation that transactions for users name, well above what the calls need: gas, and sun on Tron.
+    /// Returns the limits of approval and initiation that transactions for users name, well above what the calls need: gas, and sun on Tron.
     pub(crate) const fn limits(self) -> [u64; 2] {
         match self {
             Self::Evm => [100_000, 300_000],
@@ -64,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// The names of the family and of its token standard.
+    /// Returns the names of the family and of its token standard.
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::Evm => ["evm", "erc20"],
@@ -109,17 +109,17 @@ impl Contracts {
         Ok((Self { network, dialect, assets, vault, solver, relayer }, world))
     }
 
-    /// The solver's account for what it does itself, the relayer's for what it does for the user.
+    /// Returns the solver's account for what it does itself, the relayer's for what it does for the user.
     pub(crate) const fn sender(&self, is_solver: bool) -> &Account {
         if is_solver { &self.solver } else { &self.relayer }
     }
 
-    /// What transactions offer on top of the base fee.
+    /// Returns what transactions offer on top of the base fee.
     pub(crate) fn tip(&self) -> u128 {
         asked_tip(self.network.base_fee)
     }
 
-    /// A signed transaction of the solver or the relayer, with half more than the gas that a call has used.
+    /// Returns a signed transaction of the solver or the relayer, with half more than the gas that a call has used.
     pub(crate) fn sign(&self, is_solver: bool, nonce: u64, used: u64, to: Address, data: Vec<u8>, value: U256) -> Vec<u8> {
         let tip = self.tip();
         self.sender(is_solver).sign_transaction(TxEip1559 {
@@ -144,7 +144,7 @@ impl Contracts {
         }
     }
 
-    /// What a transaction in a block did to swaps.
+    /// Returns what a transaction in a block did to swaps.
     pub(crate) fn events(&self, receipt: &Receipt, transaction: &str, height: u64) -> impl Iterator<Item = Event> {
         receipt.logs.iter().filter_map(move |log| contracts::event(&self.assets, log, transaction, height))
     }
@@ -169,7 +169,7 @@ impl Contracts {
         terms.delegate.as_deref().map_or(Ok(swap.initiator), |delegate| self.dialect.read(delegate))
     }
 
-    /// The initiation of who locks for themselves.
+    /// Returns the initiation of who locks for themselves.
     fn initiate(&self, swap: &Swap) -> Vec<u8> {
         match self.dialect {
             Dialect::Evm => swap.initiate(),
@@ -200,7 +200,7 @@ impl Contracts {
         }
     }
 
-    /// An asset as `GET /v2/assets` has it: at least about a dollar, at most half a million.
+    /// Returns an asset as `GET /v2/assets` has it: at least about a dollar, at most half a million.
     fn row(&self, asset: &Asset) -> Value {
         let [family, standard] = self.dialect.names();
         let at = |address, schema| json!({"address": self.dialect.contract(address), "schema": schema});
@@ -238,7 +238,7 @@ pub(crate) trait Machine: Send {
 
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String>;
 
-    /// What a swap contract may still take of somebody's tokens.
+    /// Returns what a swap contract may still take of somebody's tokens.
     fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, String>;
 
     fn mine(&mut self, blocks: u64);

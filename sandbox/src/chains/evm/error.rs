@@ -18,7 +18,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The node's own failures, and everything about transactions.
+    /// Returns the node's own failures, and everything about transactions.
     pub(crate) fn server(message: impl Into<String>) -> Self {
         Self::new(-32_000, message)
     }
@@ -31,7 +31,7 @@ impl RpcError {
         Self::new(-32_602, format!("missing value for required argument {index}"))
     }
 
-    /// The error of a call that did not succeed.
+    /// Returns the error of a call that did not succeed.
     pub(crate) fn of(outcome: &Outcome) -> Option<Self> {
         match outcome {
             Outcome::Success { .. } => None,

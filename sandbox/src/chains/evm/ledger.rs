@@ -62,22 +62,22 @@ pub(crate) trait Format {
     /// The least time between two blocks, in milliseconds.
     const MIN_STEP: u64;
 
-    /// The roots of a block with these transactions, after accounts have changed.
+    /// Returns the roots of a block with these transactions, after accounts have changed.
     fn roots(&mut self, world: &World, changed: &Changes, transactions: &[Mined<Self::Transaction>]) -> Roots;
 
-    /// The roots of an empty block on top of this state.
+    /// Returns the roots of an empty block on top of this state.
     fn empty(&self, state: B256) -> Roots;
 
     /// Forgets what it knows about accounts.
     fn forget(&mut self, changed: &Changes);
 
-    /// The hash of a block that is complete but for its hash.
+    /// Returns the hash of a block that is complete but for its hash.
     fn hash(&self, block: &Block<Self::Transaction>) -> B256;
 
-    /// The hash of an empty block that is not stored. Its number can be read from it.
+    /// Returns the hash of an empty block that is not stored. Its number can be read from it.
     fn hash_of(&self, number: u64, fork: u64) -> B256;
 
-    /// The number in such a hash.
+    /// Returns the number in such a hash.
     fn number_in(&self, hash: B256) -> u64;
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Ledger<F: Format> {
 }
 
 impl<F: Format> Ledger<F> {
-    /// A chain whose newest block has this number and holds the state of `world`.
+    /// Returns a chain whose newest block has this number and holds the state of `world`.
     pub(crate) fn new(format: F, mut world: World, clock: Arc<Clock>, head: u64, interval: u64) -> Self {
         let _ = world.take_changes();
         let millis = clock.millis();
@@ -133,12 +133,12 @@ impl<F: Format> Ledger<F> {
         self.head
     }
 
-    /// The newest block.
+    /// Returns the newest block.
     pub(crate) fn newest(&self) -> Cow<'_, Block<F::Transaction>> {
         self.blocks.get(&self.head).map_or_else(|| Cow::Owned(self.unstored(self.head)), Cow::Borrowed)
     }
 
-    /// A block of the chain.
+    /// Returns a block of the chain.
     pub(crate) fn block(&self, number: u64) -> Option<Cow<'_, Block<F::Transaction>>> {
         if number > self.head {
             return None;
@@ -146,25 +146,25 @@ impl<F: Format> Ledger<F> {
         Some(self.blocks.get(&number).map_or_else(|| Cow::Owned(self.unstored(number)), Cow::Borrowed))
     }
 
-    /// The number of the block with a hash.
+    /// Returns the number of the block with a hash.
     pub(crate) fn number_of(&self, hash: B256) -> Option<u64> {
         let number = self.hashes.get(&hash).copied().unwrap_or_else(|| self.format.number_in(hash));
         self.block(number).filter(|block| block.hash == hash).map(|block| block.number)
     }
 
-    /// Where a transaction is: its block, and its index there.
+    /// Returns where a transaction is: its block, and its index there.
     pub(crate) fn place(&self, id: B256) -> Option<(&Block<F::Transaction>, usize)> {
         let (number, index) = self.places.get(&id)?;
         Some((self.blocks.get(number)?, *index))
     }
 
-    /// The blocks from `first` to `last` that have transactions.
+    /// Returns the blocks from `first` to `last` that have transactions.
     pub(crate) fn busy(&self, first: u64, last: u64) -> impl Iterator<Item = &Block<F::Transaction>> {
         let start = self.busy.partition_point(|number| *number < first);
         self.busy.range(start..).take_while(move |number| **number <= last).filter_map(|number| self.blocks.get(number))
     }
 
-    /// What was changed after a block; `None` if the state of that block is no longer known.
+    /// Returns what was changed after a block; `None` if the state of that block is no longer known.
     pub(crate) fn since(&self, number: u64) -> Option<Changes> {
         if number < self.oldest_state {
             return None;
@@ -191,7 +191,7 @@ impl<F: Format> Ledger<F> {
         millis
     }
 
-    /// What a call would do in the next block, after other calls.
+    /// Returns what a call would do in the next block, after other calls.
     pub(crate) fn dry_run(&self, before: impl Iterator<Item = UnsignedCall>, call: &UnsignedCall) -> Result<Receipt, CallError> {
         let nothing = Changes::default();
         let mut simulation = self.world.before(&nothing).simulate(self.head.saturating_add(1), self.next_millis() / 1_000);
@@ -296,7 +296,7 @@ impl<F: Format> Ledger<F> {
         self.world.set_block(number.saturating_add(1), millis / 1_000);
     }
 
-    /// An empty block that is not stored.
+    /// Returns an empty block that is not stored.
     fn unstored(&self, number: u64) -> Block<F::Transaction> {
         let next = number.saturating_add(1);
         let (below, above) = (self.blocks.range(..number).next_back(), self.blocks.range(next..).next());

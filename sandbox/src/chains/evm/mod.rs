@@ -46,7 +46,7 @@ pub struct Evm {
 }
 
 impl Evm {
-    /// A chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    /// Returns a chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Evm {
         Ok(Self { contracts, ledger, pool: Pool::default() })
     }
 
-    /// The gas of a call in the next block.
+    /// Returns the gas of a call in the next block.
     fn dry_run(&self, call: &UnsignedCall, after_waiting: bool) -> Result<u64, String> {
         let waiting = if after_waiting { self.pool.ready(&self.ledger.world) } else { Vec::new() };
         let receipt = self.ledger.dry_run(waiting.iter().map(|waiting| unsigned(&waiting.envelope, waiting.from)), call);
@@ -156,7 +156,7 @@ pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// A waiting transaction as a call.
+/// Returns a waiting transaction as a call.
 fn unsigned(envelope: &TxEnvelope, from: Address) -> UnsignedCall {
     use alloy_consensus::Transaction as _;
     UnsignedCall { from, to: envelope.to(), data: envelope.input().clone(), value: envelope.value(), gas: Some(envelope.gas_limit()) }

@@ -31,7 +31,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// An EVM chain by its name and id. The known ones are as their main network is, and their test networks and `_localnet` alike; any
+    /// Returns an EVM chain by its name and id. The known ones are as their main network is, and their test networks and `_localnet` alike; any
     /// other is like Base.
     #[must_use]
     pub fn new(chain: &str, id: u64) -> Self {
@@ -76,7 +76,7 @@ impl Network {
         network
     }
 
-    /// The height of Ethereum at a time in Unix milliseconds.
+    /// Returns the height of Ethereum at a time in Unix milliseconds.
     pub(crate) fn l1_number(&self, millis: u64) -> Option<u64> {
         self.has_l1_number.then(|| 26_000_000_u64.saturating_add(millis.saturating_sub(1_795_000_000_000) / 12_000))
     }

@@ -36,7 +36,7 @@ impl<'v> Params<'v> {
         self.get(index).map(|_| self.read(index, read)).transpose()
     }
 
-    /// The block at a place; the newest if there is none.
+    /// Returns the block at a place; the newest if there is none.
     pub(crate) fn block(self, index: usize) -> Result<Name, RpcError> {
         Ok(self.optional(index, name)?.unwrap_or(Name::Latest))
     }
@@ -65,7 +65,7 @@ pub(crate) fn hash(value: &Value) -> Result<B256, String> {
     array(value).map(B256::from)
 }
 
-/// A number in hex without leading zeros.
+/// Returns a number in hex without leading zeros.
 pub(crate) fn quantity(value: &Value) -> Result<U256, String> {
     let digits = text(value)?.strip_prefix("0x").ok_or("hex string without 0x prefix")?;
     match digits {
@@ -84,7 +84,7 @@ pub(crate) fn small(value: &Value) -> Result<u64, String> {
     }
 }
 
-/// A slot: a number, or 32 bytes.
+/// Returns a slot: a number, or 32 bytes.
 pub(crate) fn slot(value: &Value) -> Result<U256, String> {
     let digits = text(value)?.strip_prefix("0x").ok_or("hex string without 0x prefix")?;
     if digits.is_empty() || digits.len() > 64 {
@@ -93,7 +93,7 @@ pub(crate) fn slot(value: &Value) -> Result<U256, String> {
     U256::from_str_radix(digits, 16).map_err(|_| "unable to decode storage key: invalid hex string".to_owned())
 }
 
-/// A block by tag, number or hash (EIP-1898).
+/// Returns a block by tag, number or hash (EIP-1898).
 pub(crate) fn name(value: &Value) -> Result<Name, String> {
     if let Some(members) = value.as_object() {
         return match (members.get("blockHash"), members.get("blockNumber")) {
@@ -123,7 +123,7 @@ pub(crate) fn object(value: &Value) -> Result<&Map<String, Value>, String> {
     value.as_object().ok_or_else(|| "json: cannot unmarshal non-object".to_owned())
 }
 
-/// A transaction as `eth_call` takes it.
+/// Returns a transaction as `eth_call` takes it.
 pub(crate) fn call(value: &Value) -> Result<UnsignedCall, String> {
     let members = object(value)?;
     let (data, input) = (member(members, "data", bytes)?, member(members, "input", bytes)?);

@@ -40,7 +40,7 @@ impl Pool {
         self.all.iter().find(|waiting| waiting.id == id)
     }
 
-    /// The nonce after an account's transactions, up to the first gap.
+    /// Returns the nonce after an account's transactions, up to the first gap.
     pub(crate) fn next_nonce(&self, world: &World, account: Address) -> u64 {
         let mut nonce = world.nonce_of(account);
         let mut own: Vec<_> = self.of(account).map(|waiting| waiting.envelope.nonce()).collect();
@@ -94,7 +94,7 @@ impl Pool {
         Ok(id)
     }
 
-    /// What the next block can hold, in the order of arrival as far as nonces allow.
+    /// Returns what the next block can hold, in the order of arrival as far as nonces allow.
     pub(crate) fn ready(&self, world: &World) -> Vec<Waiting> {
         let mut nonces: BTreeMap<Address, u64> = BTreeMap::new();
         let (mut ready, mut gas, mut is_going_on) = (Vec::<Waiting>::new(), 0_u64, true);
@@ -124,7 +124,7 @@ impl Pool {
     }
 }
 
-/// The most that a transaction can cost its sender.
+/// Returns the most that a transaction can cost its sender.
 fn cost(envelope: &TxEnvelope) -> U256 {
     let fee = U256::from(envelope.gas_limit()).saturating_mul(U256::from(envelope.max_fee_per_gas()));
     fee.saturating_add(envelope.value())
@@ -134,7 +134,7 @@ fn tip(envelope: &TxEnvelope) -> u128 {
     envelope.max_priority_fee_per_gas().unwrap_or_else(|| envelope.max_fee_per_gas())
 }
 
-/// The tip that nodes ask for.
+/// Returns the tip that nodes ask for.
 pub(crate) fn asked_tip(base_fee: u64) -> u128 {
     u128::from(base_fee / 10).max(1)
 }
@@ -179,7 +179,7 @@ fn check(world: &World, envelope: &TxEnvelope, from: Address) -> Result<(), Stri
     Ok(())
 }
 
-/// The gas that a transaction costs before anything is executed: the greater of EIP-2028's and EIP-7623's.
+/// Returns the gas that a transaction costs before anything is executed: the greater of EIP-2028's and EIP-7623's.
 fn intrinsic_gas(envelope: &TxEnvelope) -> u64 {
     let count = |wanted: bool| envelope.input().iter().filter(|byte| (**byte == 0) == wanted).count();
     let count = |wanted| u64::try_from(count(wanted)).unwrap_or(u64::MAX);

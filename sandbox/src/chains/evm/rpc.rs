@@ -112,7 +112,7 @@ impl Evm {
         }
     }
 
-    /// The number of a block that a call names.
+    /// Returns the number of a block that a call names.
     pub(crate) fn number(&self, name: Name) -> Result<u64, RpcError> {
         let head = self.ledger.head();
         match name {
@@ -222,7 +222,7 @@ impl Evm {
     }
 }
 
-/// How much of a block is used.
+/// Returns how much of a block is used.
 fn ratio(gas_used: u64) -> f64 {
     let used = u32::try_from(gas_used).map_or(f64::from(u32::MAX), f64::from);
     used / u32::try_from(BLOCK_GAS).map_or(1.0, f64::from)

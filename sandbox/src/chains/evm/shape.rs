@@ -15,7 +15,7 @@ pub(crate) fn number(number: U256) -> Value {
     json!(format!("{number:#x}"))
 }
 
-/// A block; with its transactions, or with their hashes.
+/// Returns a block; with its transactions, or with their hashes.
 pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Option<u64>, is_full: bool) -> Value {
     let transactions: Vec<_> = block
         .transactions
@@ -56,7 +56,7 @@ pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Optio
     value
 }
 
-/// A transaction, and where it is if it is in a block.
+/// Returns a transaction, and where it is if it is in a block.
 pub(crate) fn transaction(envelope: &TxEnvelope, from: Address, place: Option<(&Block<TxEnvelope>, usize)>) -> Value {
     let signature = envelope.signature();
     let parity = u64::from(signature.v());
@@ -97,7 +97,7 @@ pub(crate) fn transaction(envelope: &TxEnvelope, from: Address, place: Option<(&
     value
 }
 
-/// The receipt of a transaction of a block.
+/// Returns the receipt of a transaction of a block.
 pub(crate) fn receipt(block: &Block<TxEnvelope>, index: usize) -> Option<Value> {
     let mined = block.transactions.get(index)?;
     let before = block.transactions.get(..index)?;
@@ -124,7 +124,7 @@ pub(crate) fn receipt(block: &Block<TxEnvelope>, index: usize) -> Option<Value> 
     }))
 }
 
-/// The logs of a transaction of a block.
+/// Returns the logs of a transaction of a block.
 pub(crate) fn logs_of(block: &Block<TxEnvelope>, index: usize) -> impl Iterator<Item = (&Log, Value)> {
     let count = |mined: &Mined<TxEnvelope>| mined.receipt.logs.len();
     let before: usize = block.transactions.iter().take(index).map(count).sum();
@@ -137,7 +137,7 @@ pub(crate) fn logs_of(block: &Block<TxEnvelope>, index: usize) -> impl Iterator<
     )
 }
 
-/// A log, in a block, of a transaction with its index.
+/// Returns a log, in a block, of a transaction with its index.
 pub(crate) fn log(log: &Log, block: (u64, B256), transaction: (B256, usize), place: usize) -> Value {
     json!({
         "address": log.address,

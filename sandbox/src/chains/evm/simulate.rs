@@ -51,7 +51,7 @@ pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
     })?
 }
 
-/// The least gas with which a call succeeds, to one and a half per cent, as Geth estimates it.
+/// Returns the least gas with which a call succeeds, to one and a half per cent, as Geth estimates it.
 pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
     let call = params.read(0, call)?;
     let number = evm.number(params.block(1)?)?;

@@ -30,7 +30,7 @@ pub(crate) struct Proof {
 }
 
 impl Tries {
-    /// The state root after accounts have changed.
+    /// Returns the state root after accounts have changed.
     pub(crate) fn root(&mut self, state: Past<'_>, changed: &Changes) -> B256 {
         if self.state == B256::ZERO {
             for address in state.addresses() {
@@ -75,7 +75,7 @@ impl Tries {
     }
 }
 
-/// An account as the trie holds it, and the leaves of its storage. Empty accounts are not in the trie.
+/// Returns an account as the trie holds it, and the leaves of its storage. Empty accounts are not in the trie.
 fn account(state: Past<'_>, address: Address) -> Option<(TrieAccount, Leaves)> {
     let info = state.account(address).filter(|info| !info.is_empty())?;
     let storage = state.storage(address).into_iter();
@@ -91,7 +91,7 @@ fn account(state: Past<'_>, address: Address) -> Option<(TrieAccount, Leaves)> {
     Some((account, leaves))
 }
 
-/// The root, and the nodes on the way to a key.
+/// Returns the root, and the nodes on the way to a key.
 fn build(leaves: &Leaves, key: Option<B256>) -> (B256, Vec<Bytes>) {
     let keys: Vec<_> = key.into_iter().map(Nibbles::unpack).collect();
     let mut builder = HashBuilder::default().with_proof_retainer(ProofRetainer::new(keys));

@@ -65,7 +65,7 @@ pub(super) enum Commitment {
 }
 
 impl Commitment {
-    /// How many blocks after its own a transaction has this commitment. The main network needs 32 for the last; a test should not.
+    /// Returns how many blocks after its own a transaction has this commitment. The main network needs 32 for the last; a test should not.
     pub(super) const fn lag(self) -> u64 {
         match self {
             Self::Processed => 0,
@@ -139,12 +139,12 @@ pub(super) struct Bank {
     pending: Vec<VersionedTransaction>,
 }
 
-/// The id of a transaction, its first signature.
+/// Returns the id of a transaction, its first signature.
 pub(super) fn id(transaction: &VersionedTransaction) -> Signature {
     transaction.signatures.first().copied().unwrap_or_default()
 }
 
-/// The height of the block in a slot.
+/// Returns the height of the block in a slot.
 pub(super) const fn height(slot: u64) -> u64 {
     slot.saturating_sub(SKIPPED)
 }
@@ -171,23 +171,23 @@ impl Bank {
         &self.svm
     }
 
-    /// The newest slot.
+    /// Returns the newest slot.
     pub(super) fn tip(&self) -> u64 {
         self.blocks.back().map_or(FIRST, |block| block.slot)
     }
 
-    /// The newest slot with a commitment.
+    /// Returns the newest slot with a commitment.
     pub(super) fn slot(&self, commitment: Commitment) -> u64 {
         self.tip().saturating_sub(commitment.lag())
     }
 
-    /// How far a slot has come.
+    /// Returns how far a slot has come.
     pub(super) fn commitment(&self, slot: u64) -> Commitment {
         let marks = [Commitment::Finalized, Commitment::Confirmed];
         marks.into_iter().find(|mark| slot <= self.slot(*mark)).unwrap_or(Commitment::Processed)
     }
 
-    /// A block, unless it is too old.
+    /// Returns a block, unless it is too old.
     pub(super) fn block(&self, slot: u64) -> Option<&Block> {
         let first = self.blocks.front()?.slot;
         self.blocks.get(usize::try_from(slot.checked_sub(first)?).ok()?)
@@ -203,7 +203,7 @@ impl Bank {
         Hash::new_from_array(hash.finalize().into())
     }
 
-    /// The block of a blockhash that is still valid in the bank of a slot.
+    /// Returns the block of a blockhash that is still valid in the bank of a slot.
     pub(super) fn find_blockhash(&self, hash: &Hash, slot: u64) -> Option<&Block> {
         let now = self.block(slot)?.time;
         let found = self.blocks.iter().rev().find(|block| block.hash == *hash).filter(|block| block.slot <= slot);
@@ -222,12 +222,12 @@ impl Bank {
         self.records.get(self.places.get(signature)?.checked_sub(self.pruned)?)
     }
 
-    /// The transactions that are kept, oldest first.
+    /// Returns the transactions that are kept, oldest first.
     pub(super) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.records.iter()
     }
 
-    /// How many transactions have ever run.
+    /// Returns how many transactions have ever run.
     fn count(&self) -> usize {
         self.pruned.saturating_add(self.records.len())
     }
@@ -236,7 +236,7 @@ impl Bank {
         self.svm.accounts_db().get_account(key).filter(|account| account.lamports() > 0)
     }
 
-    /// An account in the bank of a slot.
+    /// Returns an account in the bank of a slot.
     pub(super) fn account(&self, key: &Address, slot: u64) -> Option<AccountSharedData> {
         if *key == CLOCK {
             let mut account = self.current(key)?;
@@ -259,7 +259,7 @@ impl Bank {
         self.svm.set_account(key, account.into()).map_err(|error| error.to_string())
     }
 
-    /// The contents of the account of the recent blockhashes: their number, then each with the fee of a signature, the newest first.
+    /// Returns the contents of the account of the recent blockhashes: their number, then each with the fee of a signature, the newest first.
     fn recent_blockhashes(&self, slot: u64) -> Vec<u8> {
         let hashes =
             self.blocks.iter().rev().filter(|block| block.slot <= slot).take_while(|block| slot.saturating_sub(block.slot) < MAX_AGE);
@@ -363,7 +363,7 @@ impl Bank {
         }
     }
 
-    /// The tokens of those of these accounts that are token accounts.
+    /// Returns the tokens of those of these accounts that are token accounts.
     fn tokens(&self, keys: &[Address]) -> Vec<Value> {
         let one = |(index, key): (usize, &Address)| {
             let account = self.current(key).filter(|account| *account.owner() == TOKEN)?;
@@ -435,7 +435,7 @@ impl Bank {
     }
 }
 
-/// The first instruction that calls a loader.
+/// Returns the first instruction that calls a loader.
 fn calls_loader(message: &VersionedMessage) -> Option<u8> {
     let keys = message.static_account_keys();
     let calls = |program: u8| keys.get(usize::from(program)).is_some_and(|program| LOADERS.contains(program));
@@ -447,7 +447,7 @@ fn lamports_of(account: &Option<AccountSharedData>) -> u64 {
     account.as_ref().map_or(0, ReadableAccount::lamports)
 }
 
-/// An amount of tokens as nodes write it.
+/// Returns an amount of tokens as nodes write it.
 pub(super) fn ui_amount(amount: u64, decimals: u8) -> Value {
     let places = usize::from(decimals);
     let digits = format!("{amount:0>width$}", width = places.saturating_add(1));

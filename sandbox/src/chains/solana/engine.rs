@@ -89,7 +89,7 @@ fn encoded(transaction: &VersionedTransaction) -> Result<String, String> {
     wincode::serialize(transaction).map(|bytes| STANDARD.encode(bytes)).map_err(|error| error.to_string())
 }
 
-/// The hash of the genesis block, which tells clients where they are.
+/// Returns the hash of the genesis block, which tells clients where they are.
 fn genesis(chain: &str, cluster: &str) -> Hash {
     let known = match cluster {
         "mainnet" | "mainnet-beta" | "101" => "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
@@ -155,7 +155,7 @@ impl Solana {
         self.bank.put(key, account)
     }
 
-    /// Whether an asset id means USDC, and not SOL.
+    /// Returns whether an asset id means USDC, and not SOL.
     fn is_token(&self, asset: &str) -> Result<bool, String> {
         match asset.split_once(':') {
             Some((chain, "sol")) if chain == self.chain => Ok(false),
@@ -176,12 +176,12 @@ impl Solana {
         hex::encode(swap_id::solana(self.number, &swap.hash, swap.initiator.as_ref()))
     }
 
-    /// A blockhash that every node knows, whatever it takes for the newest block.
+    /// Returns a blockhash that every node knows, whatever it takes for the newest block.
     fn blockhash(&self) -> Hash {
         self.bank.block(self.bank.slot(Commitment::Finalized)).map(|block| block.hash).unwrap_or_default()
     }
 
-    /// The transaction that the owner signs and the relayer pays for.
+    /// Returns the transaction that the owner signs and the relayer pays for.
     fn gasless(&self, swap: &Swap, blockhash: &Hash, is_v1: bool) -> VersionedTransaction {
         let relayer = keypair(RELAYER);
         let payer = relayer.pubkey();
@@ -249,7 +249,7 @@ impl Solana {
     }
 }
 
-/// What a transaction did to swaps: its instructions, each followed by those that it called.
+/// Returns what a transaction did to swaps: its instructions, each followed by those that it called.
 fn steps(record: &Record) -> Vec<(Address, Step)> {
     let message = &record.transaction.message;
     let keys = message.static_account_keys();

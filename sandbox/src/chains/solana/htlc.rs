@@ -37,7 +37,7 @@ pub(super) struct Swap {
 }
 
 impl Swap {
-    /// The account that holds the swap.
+    /// Returns the account that holds the swap.
     pub(super) fn account(&self) -> Address {
         let (initiator, hash) = (self.initiator.as_ref(), self.hash.as_slice());
         if self.is_token {
@@ -125,7 +125,7 @@ fn vault() -> Address {
     Address::find_program_address(&[MINT.as_ref()], &TOKENS).0
 }
 
-/// The account for USDC of an owner.
+/// Returns the account for USDC of an owner.
 pub(super) fn token_account_of(owner: &Address) -> Address {
     Address::find_program_address(&[owner.as_ref(), TOKEN.as_ref(), MINT.as_ref()], &ASSOCIATED_TOKEN).0
 }

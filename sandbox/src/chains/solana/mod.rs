@@ -22,13 +22,13 @@ pub(crate) const CLOCK: &str = "SysvarC1ock11111111111111111111111111111111";
 /// The account of the recent blockhashes.
 pub(crate) const RECENT_BLOCKHASHES: &str = "SysvarRecentB1ockHashes11111111111111111111";
 
-/// The contents of the account of the recent blockhashes without the newest hundred of them.
+/// Returns the contents of the account of the recent blockhashes without the newest hundred of them.
 pub(crate) fn oldest_blockhashes(data: &[u8]) -> Option<Vec<u8>> {
     let (count, hashes) = data.split_first_chunk::<8>()?;
     Some([count, hashes.get(100 * bank::BLOCKHASH..)?].concat())
 }
 
-/// The contents of the account of the clock with another time in seconds since 1970.
+/// Returns the contents of the account of the clock with another time in seconds since 1970.
 pub(crate) fn with_clock(mut data: Vec<u8>, change: impl FnOnce(u64) -> u64) -> Option<Vec<u8>> {
     let time = data.get_mut(32..40)?.first_chunk_mut::<8>()?;
     *time = change(u64::from_le_bytes(*time)).to_le_bytes();

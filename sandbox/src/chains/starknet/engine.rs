@@ -64,7 +64,7 @@ impl Starknet {
         Ok(Swap { token: token.address, htlc: token.htlc, initiator, redeemer, id, arguments })
     }
 
-    /// The key of whoever acts for a party: the solver for itself, the relayer for users.
+    /// Returns the key of whoever acts for a party: the solver for itself, the relayer for users.
     fn actor(is_solver: bool) -> [u8; 32] {
         accounts::key(if is_solver { accounts::SOLVER } else { accounts::RELAYER })
     }

@@ -197,7 +197,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Whether a command names the coin that pays for gas.
+/// Returns whether a command names the coin that pays for gas.
 pub(super) fn uses_gas_coin(program: &ProgrammableTransaction) -> bool {
     program.commands.iter().any(|command| match command {
         Command::SplitCoins(split) => split.coin == Argument::Gas,

@@ -38,7 +38,7 @@ impl Sui {
         if *asset == format!("{}:sui", self.network.chain) { Ok(()) } else { Err(format!("unknown asset: {asset}")) }
     }
 
-    /// A leg's id, initiator, redeemer and amount.
+    /// Returns a leg's id, initiator, redeemer and amount.
     fn swap(&self, terms: &Terms) -> Result<([u8; 32], Address, Address, u64), String> {
         self.check_asset(&terms.asset)?;
         if terms.delegate.is_some() {
@@ -62,7 +62,7 @@ impl Sui {
         Command::MoveCall(MoveCall { package, module: htlc::MODULE, function, type_arguments: vec![StructTag::sui().into()], arguments })
     }
 
-    /// What locks a leg, as the service lays it out.
+    /// Returns what locks a leg, as the service lays it out.
     fn initiation(&self, terms: &Terms) -> Result<ProgrammableTransaction, String> {
         let (_, initiator, redeemer, amount) = self.swap(terms)?;
         let inputs = vec![

@@ -128,7 +128,7 @@ impl Work<'_> {
         if id == Address::ZERO { self.deposit(owner, amount) } else { self.give(Coin { id, balance: amount }, owner) }
     }
 
-    /// The id of another new object.
+    /// Returns the id of another new object.
     pub(super) fn new_id(&mut self) -> Address {
         let id = Address::derive_id(self.signed.transaction.digest(), self.created);
         self.created = self.created.saturating_add(1);
@@ -139,7 +139,7 @@ impl Work<'_> {
         if let Argument::Input(index) = argument { self.program.inputs.get(usize::from(*index)) } else { None }
     }
 
-    /// An argument that is a value in BCS.
+    /// Returns an argument that is a value in BCS.
     pub(super) fn pure<T: DeserializeOwned>(&self, argument: &Argument) -> Result<T, Stop> {
         let bytes = if let Some(Input::Pure(bytes)) = self.input(argument) { bytes.as_slice() } else { &[] };
         T::from_bcs(bytes).or_else(|error| stop(&format!("calls with {argument:?}: {error}")))
@@ -153,7 +153,7 @@ impl Work<'_> {
         }
     }
 
-    /// The place of a coin that a command names.
+    /// Returns the place of a coin that a command names.
     fn find(&self, argument: &Argument) -> Result<usize, Stop> {
         let named = match *argument {
             // The whole result of a command, which must be one coin.
@@ -302,7 +302,7 @@ impl Work<'_> {
     }
 }
 
-/// Whether this is a function of `0x2::coin`, for SUI.
+/// Returns whether this is a function of `0x2::coin`, for SUI.
 fn is_coin_call(call: &MoveCall, function: &str) -> bool {
     call.package == Address::TWO
         && call.module.as_str() == "coin"
@@ -310,7 +310,7 @@ fn is_coin_call(call: &MoveCall, function: &str) -> bool {
         && call.type_arguments == [StructTag::sui().into()]
 }
 
-/// How a transaction creates, changes or ends an object.
+/// Returns how a transaction creates, changes or ends an object.
 fn changed(object_id: Address, before: Option<&Arc<Object>>, after: Option<&Arc<Object>>) -> ChangedObject {
     let exists = |old: &Arc<Object>| ObjectIn::Exist { version: old.version(), digest: old.digest(), owner: *old.owner() };
     let output_state = after.map_or(ObjectOut::NotExist, |object| match object.data() {

@@ -48,7 +48,7 @@ fn trailers(status: &Status) -> String {
     headers.iter().map(|(name, value)| format!("{name}:{}\r\n", value.to_str().unwrap_or_default())).collect()
 }
 
-/// An answer with its message changed; an error stays as it is.
+/// Returns an answer with its message changed; an error stays as it is.
 pub(super) fn with_changed<M: Message + Default>(reply: Reply, change: impl FnOnce(&mut M)) -> Reply {
     let is_text = reply.headers.iter().any(|(_, value)| value.starts_with("application/grpc-web-text"));
     let body = if is_text { STANDARD.decode(&reply.body).ok() } else { Some(reply.body.clone()) };
@@ -64,7 +64,7 @@ pub(super) fn with_changed<M: Message + Default>(reply: Reply, change: impl FnOn
     Reply { body: if is_text { STANDARD.encode(body).into_bytes() } else { body }, ..reply }
 }
 
-/// The only frame of a request.
+/// Returns the only frame of a request.
 fn frame(body: &[u8]) -> Result<&[u8], Status> {
     let (head, rest) = body.split_first_chunk::<5>().ok_or_else(|| Status::internal("Missing request message."))?;
     let [kind, length @ ..] = *head;

@@ -16,7 +16,7 @@ pub(super) const MODULE: Identifier = Identifier::from_static("AtomicSwap");
 /// The longest timelock: seven days, in milliseconds.
 const MAX_TIMELOCK: u64 = 604_800_000;
 
-/// A type of the contract.
+/// Returns a type of the contract.
 pub(super) fn type_of(package: Address, name: &'static str, parameters: Vec<TypeTag>) -> StructTag {
     StructTag::new(package, MODULE, Identifier::from_static(name), parameters)
 }
@@ -127,7 +127,7 @@ fn find(work: &Work<'_>, id: &[u8]) -> Option<Order> {
     Order::from_bcs(object.as_struct()?.contents()).ok()
 }
 
-/// An order that has not ended.
+/// Returns an order that has not ended.
 fn open(work: &Work<'_>, call: &MoveCall, id: &[u8]) -> Result<([u8; 32], Order), Stop> {
     let order = find(work, id).ok_or_else(|| abort(call, 5))?;
     ensure(call, !order.has_ended, 14)?;

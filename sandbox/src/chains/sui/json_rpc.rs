@@ -61,7 +61,7 @@ fn transaction(params: &[Value]) -> Result<Transaction, Failure> {
     Transaction::from_bcs(&bytes).map_err(invalid)
 }
 
-/// The coins of an account in SUI.
+/// Returns the coins of an account in SUI.
 fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     let owner: Address = text(params, 0, "owner")?.parse().map_err(invalid)?;
     let of: StructTag = text(params, 1, "").map_or_else(|_| Ok(StructTag::sui()), |of| parse_type(of, "coin_type").map_err(words))?;
@@ -99,14 +99,14 @@ fn dry_run(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     Ok(json!({ "effects": effects(&executed) }))
 }
 
-/// A transaction in a checkpoint.
+/// Returns a transaction in a checkpoint.
 fn found(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     let digest = text(params, 0, "digest")?;
     let missing = |_| (INVALID, format!("Could not find the referenced transaction [TransactionDigest({digest})]."));
     Ok(block(sui.found(digest).map_err(missing)?, params.get(1)))
 }
 
-/// A transaction with what the options ask for.
+/// Returns a transaction with what the options ask for.
 fn block(executed: &Executed, options: Option<&Value>) -> Value {
     let mut block = Map::from_iter([("digest".to_owned(), json!(executed.digest.to_base58()))]);
     if let (Some(checkpoint), Some(time)) =

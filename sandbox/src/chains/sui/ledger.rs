@@ -30,31 +30,31 @@ pub(super) const fn epoch(millis: u64) -> (u64, u64) {
     (epoch, GENESIS.saturating_add(epoch.saturating_mul(DAY)))
 }
 
-/// A digest that only the sandbox has.
+/// Returns a digest that only the sandbox has.
 fn filler(what: &str) -> Digest {
     Hasher::digest(format!("countersign sandbox: {what}"))
 }
 
 pub(super) type Objects = BTreeMap<Address, Arc<Object>>;
 
-/// What a coin of SUI holds; `None` for another object.
+/// Returns what a coin of SUI holds; `None` for another object.
 pub(super) fn balance(object: &Object) -> Option<u64> {
     let data = object.as_struct().filter(|data| *data.object_type() == StructTag::gas_coin())?;
     Some(u64::from_le_bytes(data.contents().get(32..)?.try_into().ok()?))
 }
 
-/// What an account has in coins of SUI.
+/// Returns what an account has in coins of SUI.
 pub(super) fn coins(objects: &Objects, owner: Address) -> impl Iterator<Item = (&Arc<Object>, u64)> {
     let owned = objects.values().filter(move |object| *object.owner() == Owner::Address(owner));
     owned.filter_map(|object| Some((object, balance(object)?)))
 }
 
-/// A coin of SUI: its type and its contents.
+/// Returns a coin of SUI: its type and its contents.
 pub(super) fn coin(id: Address, balance: u64) -> (StructTag, Vec<u8>) {
     (StructTag::gas_coin(), [id.as_ref(), &balance.to_le_bytes()[..]].concat())
 }
 
-/// An object of a Move type, with what its storage costs.
+/// Returns an object of a Move type, with what its storage costs.
 pub(super) fn object((kind, contents): (StructTag, Vec<u8>), version: u64, owner: Owner, by: Digest) -> Option<Arc<Object>> {
     let is_public = ["coin", "package"].contains(&kind.module().as_str());
     let data = ObjectData::Struct(MoveStruct::new(kind, is_public, version, contents)?);
@@ -178,7 +178,7 @@ fn apply(objects: &mut Objects, after: BTreeMap<Address, Option<Arc<Object>>>) {
     }
 }
 
-/// A checkpoint with these transactions.
+/// Returns a checkpoint with these transactions.
 fn summary(sequence_number: u64, previous: Digest, timestamp_ms: u64, transactions: &[Digest]) -> CheckpointSummary {
     CheckpointSummary {
         epoch: epoch(timestamp_ms).0,

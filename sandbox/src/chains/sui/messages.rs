@@ -43,7 +43,7 @@ pub(super) fn reason(error: &ExecutionError, command: Option<u64>) -> String {
     }
 }
 
-/// A transaction with its effects, the changes of balances in SUI, and the types of the objects that it changes.
+/// Returns a transaction with its effects, the changes of balances in SUI, and the types of the objects that it changes.
 pub(super) fn executed(
     signed: &SignedTransaction,
     effects: &TransactionEffects,
@@ -72,7 +72,7 @@ pub(super) fn executed(
     message.with_effects(shown)
 }
 
-/// The epoch at a time. Those before and after it are not known.
+/// Returns the epoch at a time. Those before and after it are not known.
 pub(super) fn epoch_at(millis: u64) -> Epoch {
     let (number, start) = epoch(millis);
     let mut parameters = SystemParameters::default();
@@ -83,7 +83,7 @@ pub(super) fn epoch_at(millis: u64) -> Epoch {
     message.with_system_state(state).with_protocol_config(ProtocolConfig::default().with_protocol_version(PROTOCOL))
 }
 
-/// A dynamic field, from the object that holds it, which is shown if a mask names it. All keys are `vector<u8>` of 32 bytes.
+/// Returns a dynamic field, from the object that holds it, which is shown if a mask names it. All keys are `vector<u8>` of 32 bytes.
 pub(super) fn field(parent: Address, holder: &Object, mask: &FieldMaskTree) -> Option<DynamicField> {
     let data = holder.as_struct()?;
     let [name, value] = data.object_type().type_params() else { return None };

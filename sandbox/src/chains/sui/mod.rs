@@ -40,7 +40,7 @@ use crate::http::{Reply, Request};
 use execute::{Context, Work};
 use ledger::{Executed, Ledger};
 
-/// An answer of a node with changed numbers at a place of its message.
+/// Returns an answer of a node with changed numbers at a place of its message.
 pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
     match place {
         "/epoch/reference_gas_price" => grpc::with_changed(reply, |answer: &mut GetEpochResponse| {
@@ -62,7 +62,7 @@ pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64
     }
 }
 
-/// An answer of a node with other times, in seconds.
+/// Returns an answer of a node with other times, in seconds.
 pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> u64) -> Reply {
     let tell = |time: Timestamp| {
         let seconds = u64::try_from(time.seconds).map(&told).ok().and_then(|told| told.try_into().ok());
@@ -98,13 +98,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// The main network.
+    /// Returns the main network.
     #[must_use]
     pub fn mainnet() -> Self {
         Self::new("sui", "mainnet", "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S")
     }
 
-    /// The test network.
+    /// Returns the test network.
     #[must_use]
     pub fn testnet() -> Self {
         Self::new("sui_testnet", "testnet", "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD")
@@ -142,13 +142,13 @@ impl Sui {
         chain
     }
 
-    /// The contract's package, whose module is `AtomicSwap`.
+    /// Returns the contract's package, whose module is `AtomicSwap`.
     #[must_use]
     pub const fn package(&self) -> Address {
         self.package
     }
 
-    /// The registry of orders in SUI, and the version at which it was shared.
+    /// Returns the registry of orders in SUI, and the version at which it was shared.
     #[must_use]
     pub const fn registry(&self) -> (Address, u64) {
         self.registry
@@ -192,7 +192,7 @@ impl Sui {
         Context { package: self.package, registry: self.registry.0, millis, genesis }
     }
 
-    /// A transaction, with the coins that pay for it.
+    /// Returns a transaction, with the coins that pay for it.
     fn paid(&self, sender: Address, program: ProgrammableTransaction) -> Transaction {
         let (kind, expiration) = (TransactionKind::ProgrammableTransaction(program), TransactionExpiration::None);
         let gas_payment = GasPayment { objects: vec![], owner: sender, price: ledger::GAS_PRICE, budget: 0 };

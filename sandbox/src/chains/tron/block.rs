@@ -117,7 +117,7 @@ impl Format for Tron {
     }
 }
 
-/// A block as nodes show it.
+/// Returns a block as nodes show it.
 pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bool) -> Value {
     let mut raw = json!({
         "number": block.number,
@@ -138,14 +138,14 @@ pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bo
     value
 }
 
-/// A transaction of a block.
+/// Returns a transaction of a block.
 pub(crate) fn transaction(executed: &Executed, visible: bool) -> Value {
     let mut value = executed.signed.json(visible);
     put(&mut value, "ret", json!([{"contractRet": executed.result}]));
     value
 }
 
-/// What became of a transaction.
+/// Returns what became of a transaction.
 pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
     let Mined { transaction, receipt, .. } = mined;
     let is_call = matches!(transaction.signed.raw.operation, Operation::Trigger(_));
@@ -180,7 +180,7 @@ pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
     value
 }
 
-/// A log. Its contract is written without the prefix.
+/// Returns a log. Its contract is written without the prefix.
 pub(crate) fn log(log: &alloy_primitives::Log) -> Value {
     json!({
         "address": hex::encode(log.address),

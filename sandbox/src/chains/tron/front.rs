@@ -67,7 +67,7 @@ impl Question {
         value.and_then(Value::as_u64).or_else(|| value?.as_str()?.parse().ok()).unwrap_or_default()
     }
 
-    /// An address in hex with its prefix, or in base58 if the question is `visible`.
+    /// Returns an address in hex with its prefix, or in base58 if the question is `visible`.
     fn address(&self, name: &str) -> Result<Address, Failure> {
         let text = self.text(name);
         let parsed = if self.visible() {

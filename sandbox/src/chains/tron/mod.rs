@@ -53,7 +53,7 @@ pub struct Tron {
 struct Refusal(&'static str, String);
 
 impl Tron {
-    /// A chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    /// Returns a chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
     ///
     /// # Errors
     ///
@@ -65,17 +65,17 @@ impl Tron {
         Ok(Self { contracts, ledger, clock, waiting: Vec::new(), made: 0 })
     }
 
-    /// The newest irreversible block.
+    /// Returns the newest irreversible block.
     fn solid(&self) -> u64 {
         self.ledger.head().saturating_sub(self.contracts.network.finalized)
     }
 
-    /// The time of the newest block, in Unix milliseconds.
+    /// Returns the time of the newest block, in Unix milliseconds.
     fn now(&self) -> u64 {
         self.ledger.newest().millis
     }
 
-    /// An unsigned transaction that refers to the newest irreversible block.
+    /// Returns an unsigned transaction that refers to the newest irreversible block.
     fn draft(&self, owner: Address, to: Address, value: u64, operation: Operation, fee_limit: u64) -> Raw {
         let (mut ref_block_bytes, mut ref_block_hash) = ([0; 2], [0; 8]);
         if let Some(block) = self.ledger.block(self.solid()) {
@@ -197,7 +197,7 @@ impl Tron {
     }
 }
 
-/// A transaction as a call.
+/// Returns a transaction as a call.
 fn unsigned(raw: &Raw) -> UnsignedCall {
     let data = match &raw.operation {
         Operation::Trigger(data) => data.clone(),
@@ -281,7 +281,7 @@ impl Machine for Tron {
     }
 }
 
-/// The id of a transaction or a block in a question.
+/// Returns the id of a transaction or a block in a question.
 fn hash(text: &str) -> Option<B256> {
     let bytes: [u8; 32] = hex::decode(text).ok()?.try_into().ok()?;
     Some(B256::from(bytes))

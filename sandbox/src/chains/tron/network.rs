@@ -23,7 +23,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A Tron chain by its name and id.
+    /// Returns a Tron chain by its name and id.
     #[must_use]
     pub fn new(chain: &str, id: u32) -> Self {
         let name = if chain == "tron" { "Tron".to_owned() } else { format!("Tron ({chain})") };

@@ -115,12 +115,12 @@ impl Signed {
         Self::new(message.raw_data.ok_or("the transaction has no raw data")?, message.signature)
     }
 
-    /// A transaction of its signed bytes.
+    /// Returns a transaction of its signed bytes.
     pub(crate) fn new(bytes: Vec<u8>, signatures: Vec<Vec<u8>>) -> Result<Self, String> {
         Ok(Self { id: B256::from_slice(&Sha256::digest(&bytes)), raw: Raw::read(&bytes)?, bytes, signatures })
     }
 
-    /// The bytes of the whole, for which bandwidth is paid.
+    /// Returns the bytes of the whole, for which bandwidth is paid.
     pub(crate) fn size(&self) -> u64 {
         let parts =
             self.signatures.iter().fold(self.bytes.len().saturating_add(4), |sum, one| sum.saturating_add(one.len()).saturating_add(2));
@@ -162,7 +162,7 @@ impl Raw {
         })
     }
 
-    /// The bytes that are signed.
+    /// Returns the bytes that are signed.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (kind, name) = self.kind();
         let data = if let Operation::Trigger(data) = &self.operation { data.clone() } else { Vec::new() };
@@ -224,12 +224,12 @@ impl Raw {
     }
 }
 
-/// An address with its prefix.
+/// Returns an address with its prefix.
 pub(crate) fn prefixed(address: Address) -> Vec<u8> {
     [&[PREFIX], address.as_slice()].concat()
 }
 
-/// An address as nodes show it.
+/// Returns an address as nodes show it.
 pub(crate) fn show(address: Address, visible: bool) -> String {
     if visible { countersign_chains::address::tron_base58(address.into()) } else { hex::encode(prefixed(address)) }
 }

@@ -83,7 +83,7 @@ impl<'a> Params<'a> {
         list.iter().map(|text| text.as_str().ok_or_else(|| wrong_type(text, "a string"))).collect()
     }
 
-    /// The members of an object that may be absent.
+    /// Returns the members of an object that may be absent.
     pub(super) fn config(&self, index: usize) -> Result<Config<'a>, Failure> {
         match self.get(index) {
             None => Ok(Config(None)),
@@ -130,14 +130,14 @@ impl<'a> Config<'a> {
         })
     }
 
-    /// The slot of the bank that is asked for.
+    /// Returns the slot of the bank that is asked for.
     pub(super) fn slot(&self, bank: &Bank) -> Result<u64, Failure> {
         let slot = bank.slot(self.commitment("commitment")?);
         self.check_slot(slot)?;
         Ok(slot)
     }
 
-    /// The commitment of a history, which begins at `confirmed`.
+    /// Returns the commitment of a history, which begins at `confirmed`.
     pub(super) fn history(&self) -> Result<Commitment, Failure> {
         match self.commitment("commitment")? {
             Commitment::Processed => Err(Failure::params("Method does not support commitment below `confirmed`")),
