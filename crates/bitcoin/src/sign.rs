@@ -6,6 +6,7 @@ mod external;
 mod get_key;
 mod key;
 mod proof;
+mod spent;
 
 use std::fmt;
 use std::sync::Arc;

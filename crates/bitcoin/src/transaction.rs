@@ -25,9 +25,9 @@ pub(crate) use origin::Origins;
 pub(crate) use payment::{Input, Kind, LeafSpend, PaymentPlan, Secret, new_psbt, new_transaction};
 pub use payment::{MAX_WEIGHT, Payment};
 pub use replacement::replacement;
-pub(crate) use sighash::{ExplicitAll, NO_CODE_SEPARATOR};
-pub(crate) use utxo::parse_txid;
+pub(crate) use sighash::{ExplicitAll, NO_CODE_SEPARATOR, digests};
 pub use utxo::{Spend, Utxo};
+pub(crate) use utxo::{parse_txid, read_spend};
 pub use wallet::{Selection, TxContext, TxOrdering};
 
 use crate::deposit::Deposit;

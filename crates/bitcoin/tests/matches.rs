@@ -8,7 +8,7 @@ use bitcoin::psbt::Psbt;
 use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid, Witness};
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
 use countersign_core::{Code, Refusal, Role};
-use countersign_testkit::{Case, TestResult, fixture, received, verified};
+use countersign_testkit::{Case, TestResult, fixture, received, verified, wallet};
 
 const CASES: [&str; 3] = ["bitcoin-p2wpkh", "bitcoin-every-kind", "bitcoin-every-kind-litecoin"];
 
@@ -63,6 +63,48 @@ fn each_input_is_signed_by_hash_types_that_cover_everything() {
         other.input[0].witness = Witness::from_slice(&items);
         assert_eq!(refused(&order, &other), mismatch("/input/0"), "{hash_type:#x}");
         assert_eq!(order.matches_bytes(&encode::serialize(&other)).map_err(|refusal| refusal.code()), Err(Code::TransactionMismatch));
+    }
+}
+
+/// The outputs that the inputs of a transaction spend, from the case's wallet.
+fn spent(case: &Case, transaction: &Transaction) -> Vec<TxOut> {
+    let utxos = wallet::<Bitcoin>(case).utxos;
+    let output = |input: &TxIn| utxos.iter().find(|utxo| utxo.outpoint() == input.previous_output).expect("a coin").output().clone();
+    transaction.input.iter().map(output).collect()
+}
+
+#[test]
+fn each_signature_is_proven_with_the_output_that_it_spends() {
+    let proven = |order: &VerifiedOrder, transaction: &Transaction, spent: &[TxOut]| {
+        order.deposit().matches_with(transaction, spent).map_err(|refusal| (refusal.code(), refusal.location().to_owned()))
+    };
+    for id in CASES.into_iter().chain(["bitcoin-p2tr", "bitcoin-p2sh", "bitcoin-p2pkh"]) {
+        let case = fixture::<Bitcoin>(id);
+        let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+        let spent = spent(&case, &good);
+        assert_eq!(proven(&order, &good, &spent), Ok(Role::Initiate), "{id}");
+        assert_eq!(proven(&order, &good, &spent[1..]), Err(mismatch("/spent")), "{id}");
+        for index in 0..good.input.len() {
+            // What the signature covers, without the deposit: only the proof sees it.
+            let mut other = good.clone();
+            other.input[index].sequence.0 ^= 2;
+            let refused = proven(&order, &other, &spent).expect_err("another sequence");
+            assert_eq!(refused.0, Code::SignatureMismatch, "{id}");
+            let mut other = good.clone();
+            other.input[index].witness.push([1]);
+            assert!(proven(&order, &other, &spent).is_err(), "{id}: more than the input needs");
+            // A legacy signature does not commit to the amount.
+            let mut more = spent.clone();
+            more[index].value = Amount::from_sat(more[index].value.to_sat() + 1);
+            let is_legacy = more[index].script_pubkey.is_p2pkh();
+            if !is_legacy {
+                assert_eq!(proven(&order, &good, &more).expect_err("another amount").0, Code::SignatureMismatch, "{id}");
+            }
+            let mut unknown = spent.clone();
+            unknown[index].script_pubkey = ScriptBuf::new_op_return([7; 4]);
+            let at = format!("/spent/{index}/script_pubkey");
+            assert_eq!(proven(&order, &good, &unknown), Err((Code::UtxoUnsupported, at)), "{id}");
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Input, Kind, Payment, Spend};
 pub(crate) const NO_CODE_SEPARATOR: u32 = 0xffff_ffff;
 
 /// Returns the digest of every input, which is zeros for a presigned input.
-pub(super) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec<[u8; 32]>> {
+pub(crate) fn digests(transaction: &Transaction, inputs: &[Input]) -> Option<Vec<[u8; 32]>> {
     let prevouts: Vec<_> = inputs.iter().map(|input| &input.prevout).collect();
     let mut cache = SighashCache::new(transaction);
     let digest = |(index, input)| digest(&mut cache, index, input, &prevouts, TapSighashType::Default);
@@ -34,7 +34,7 @@ impl Payment {
 
     /// Returns the digests of taproot inputs for signatures with an explicit `SIGHASH_ALL`.
     pub(crate) fn explicit_all(&self) -> ExplicitAll<'_> {
-        ExplicitAll { cache: SighashCache::new(self.transaction()), prevouts: self.inputs.iter().map(|input| &input.prevout).collect() }
+        ExplicitAll::new(self.transaction(), &self.inputs)
     }
 }
 
@@ -44,8 +44,13 @@ pub(crate) struct ExplicitAll<'p> {
     prevouts: Vec<&'p TxOut>,
 }
 
-impl ExplicitAll<'_> {
-    /// Returns the digest of an input of the payment.
+impl<'p> ExplicitAll<'p> {
+    /// Computes nothing yet.
+    pub(crate) fn new(transaction: &'p Transaction, inputs: &'p [Input]) -> Self {
+        Self { cache: SighashCache::new(transaction), prevouts: inputs.iter().map(|input| &input.prevout).collect() }
+    }
+
+    /// Returns the digest of an input of the transaction.
     pub(crate) fn digest(&mut self, index: usize, input: &Input) -> Option<[u8; 32]> {
         digest(&mut self.cache, index, input, &self.prevouts, TapSighashType::All)
     }

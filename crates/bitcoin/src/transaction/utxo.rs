@@ -185,7 +185,8 @@ impl Utxo {
     }
 }
 
-fn read_spend(script: &ScriptBuf, redeem_script: Option<ScriptBuf>) -> Result<Spend, Refusal> {
+/// Returns how an output is spent, with the redeem script if it is p2sh.
+pub(crate) fn read_spend(script: &ScriptBuf, redeem_script: Option<ScriptBuf>) -> Result<Spend, Refusal> {
     if script.is_p2wpkh() {
         return Ok(Spend::P2wpkh);
     }
