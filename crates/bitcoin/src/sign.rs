@@ -15,7 +15,7 @@ use bitcoin::Transaction;
 use bitcoin::consensus::encode;
 use bitcoin::psbt::Psbt;
 use countersign_core::family::{Seal, Signable, Signed};
-use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings};
+use countersign_core::{Code, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings};
 
 pub use external::ExternalSignature;
 pub use key::Key;
@@ -187,6 +187,12 @@ impl Signable for Unsigned {
             Some(payment) => payment.describe(summary),
             None => summary.add(Topic::Digest, "nothing: any wallet can pay the address"),
         }
+    }
+
+    fn network_fee(&self) -> Option<NetworkFee> {
+        let payment = self.payment.as_ref()?;
+        let fee = payment.chain.amount(payment.fee);
+        Some(NetworkFee::new(fee.base_units, fee.decimals).in_coin(payment.chain.symbol()))
     }
 
     fn requests(&self) -> Vec<SigningRequest<Payload>> {

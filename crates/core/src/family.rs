@@ -11,7 +11,7 @@ use std::str::FromStr;
 use countersign_chains::Family;
 use countersign_chains::taproot::{Htlc, Output};
 
-use crate::report::{ByteCoverage, Code, ParseError, Refusal, Summary, Warnings};
+use crate::report::{ByteCoverage, Code, NetworkFee, ParseError, Refusal, Summary, Warnings};
 use crate::state::request::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
 use crate::verify::{OrderContext, SwapTerms};
 
@@ -165,6 +165,10 @@ pub trait Signable: fmt::Debug + Clone {
 
     /// Adds lines on what the wallet contributed, and last the digest of everything that will be signed.
     fn describe(&self, summary: &mut Summary);
+
+    /// Returns the most that the signer pays to the chain; `None` if the signer pays nothing, because others send the payloads or pay for
+    /// them.
+    fn network_fee(&self) -> Option<NetworkFee>;
 
     /// Returns every request, whether it is signed or not, in the order in which payloads are sent.
     fn requests(&self) -> Vec<SigningRequest<Self::Payload>>;

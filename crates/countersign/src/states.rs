@@ -6,8 +6,8 @@ use std::fmt;
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{
-    ByteCoverage, Code, Family, GaslessSubmission, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId, Role,
-    SignedOrder, SignedTransaction, SigningRequest, Summary, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings,
+    ByteCoverage, Code, Family, GaslessSubmission, NetworkFee, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId,
+    Role, SignedOrder, SignedTransaction, SigningRequest, Summary, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings,
     verify_context,
 };
 
@@ -238,6 +238,12 @@ impl Unsigned {
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
         each_family!(self, Self => |order| order.warnings())
+    }
+
+    /// Returns the most that the signer pays to the chain for sending the payloads: see [`UnsignedOrder::network_fee`].
+    #[must_use]
+    pub fn network_fee(&self) -> Option<NetworkFee> {
+        each_family!(self, Self => |order| order.network_fee())
     }
 
     /// Returns whether these payloads were prepared from this order: see [`UnsignedOrder::is_from`].

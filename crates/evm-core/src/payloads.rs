@@ -7,7 +7,7 @@ use std::fmt;
 use alloy_primitives::{Address, B256, Signature};
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload, only_one};
 use countersign_core::{
-    Code, GaslessSubmission, Hex, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
+    Code, GaslessSubmission, Hex, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
 };
 
 use crate::ecdsa;
@@ -53,6 +53,8 @@ pub trait Transaction: Clone + fmt::Debug {
     fn format_address(address: Address) -> String;
     /// Adds lines on who signs the transactions, and who pays which fees for them.
     fn describe_fees(prepared: &Unsigned<Self>, summary: &mut Summary);
+    /// Returns the most that the sender pays for the transactions; `None` if there are none.
+    fn network_fee(prepared: &Unsigned<Self>) -> Option<NetworkFee>;
     /// Describes the digest of one transaction.
     fn describe_digest(&self) -> String;
     /// Formats the signature of the gasless message as the service expects it: `0x` hex by default.
@@ -288,6 +290,10 @@ impl<T: Transaction> Signable for Unsigned<T> {
             let digest = message.hashes.digest;
             summary.add_values(Topic::Digest, format!("typed data, {digest}"), [hash(digest)]);
         }
+    }
+
+    fn network_fee(&self) -> Option<NetworkFee> {
+        T::network_fee(self)
     }
 
     fn requests(&self) -> Vec<SigningRequest<T::Payload>> {

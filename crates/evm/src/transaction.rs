@@ -11,7 +11,9 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
-use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number};
+use countersign_core::{
+    ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number,
+};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::payloads;
@@ -341,13 +343,17 @@ impl payloads::Transaction for EvmTransaction {
         let Some(last) = calls.last() else { return };
         let text = format!("sent and paid for by {sender}, {}", last.transaction.nonce_and_fees().1);
         summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);
-        let costs = calls.iter().map(|call| call.transaction.highest_fee());
-        let cost = costs.fold(U256::ZERO, U256::saturating_add);
-        let coins = number::in_whole_units(cost, COIN);
-        let is_more = last.transaction.transaction.chain_id().is_some_and(has_l1_fee);
-        let more = if is_more { ", and what the chain below charges for its bytes" } else { "" };
+        let Some(fee) = Self::network_fee(prepared) else { return };
         let what = if calls.len() == 1 { "the transaction" } else { "all transactions" };
-        summary.add_values(Topic::Wallet, format!("the gas of {what} costs at most {coins} of the chain's own coin{more}"), [cost.into()]);
+        summary.add_values(Topic::Wallet, format!("the gas of {what} costs {fee}"), [fee.at_most.into()]);
+    }
+
+    fn network_fee(prepared: &Unsigned) -> Option<NetworkFee> {
+        let last = prepared.calls.last()?;
+        let costs = prepared.calls.iter().map(|call| call.transaction.highest_fee());
+        let is_more = last.transaction.transaction.chain_id().is_some_and(has_l1_fee);
+        let fee = NetworkFee::new(costs.fold(U256::ZERO, U256::saturating_add), COIN);
+        Some(fee.and(is_more.then_some("what the chain below charges for its bytes")))
     }
 
     fn describe_digest(&self) -> String {

@@ -96,3 +96,33 @@ each_family! {
     "sui" sui_orders_are_signed_step_by_step countersign::sui::Sui;
     "bitcoin" bitcoin_orders_are_signed_step_by_step countersign::bitcoin::Bitcoin;
 }
+
+/// The most that a fixture costs its signer. The figures are computed by hand from the limits in each fixture's wallet context and response.
+#[cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
+fn fee<F: JsonFamily>(id: &str) -> Option<String> {
+    let case = fixtures::<F>().unwrap().into_iter().find(|case| case.id == id).unwrap();
+    verified::<F>(&case).prepare(wallet::<F>(&case)).unwrap().network_fee().map(|fee| fee.to_string())
+}
+
+#[cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
+#[test]
+fn a_payment_costs_at_most_what_its_limits_allow() {
+    use countersign::{bitcoin::Bitcoin, evm::Evm, solana::Solana, starknet::Starknet, sui::Sui, tron::Tron};
+
+    let said = |fee: &'static str| Some(fee.to_owned());
+    // 60000 and 300000 gas at 30 gwei, on Base.
+    let evm = "at most 0.0108 of the chain's own coin, and what the chain below charges for its bytes";
+    assert_eq!(fee::<Evm>("evm-token-approval-exact"), said(evm));
+    // 60 and 300 TRX of energy.
+    assert_eq!(fee::<Tron>("tron-token-approval-exact"), said("at most 360 TRX, and what the chain burns for its bytes"));
+    // Three bounds of units and their price.
+    assert_eq!(fee::<Starknet>("starknet-approval-exact"), said("at most 889006417525.720732842086469795 STRK"));
+    // One signature, and no priority fee.
+    assert_eq!(fee::<Solana>("solana-native-legacy"), said("at most 0.000005 SOL, and the rent of the accounts that it creates"));
+    // A budget of 10000000 MIST.
+    assert_eq!(fee::<Sui>("sui-native"), said("at most 0.01 SUI"));
+    // 120000 spent, 50000 paid, 69694 of change.
+    assert_eq!(fee::<Bitcoin>("bitcoin-p2wpkh"), said("at most 0.00000306 BTC"));
+    // Another wallet pays the address.
+    assert_eq!(fee::<Bitcoin>("bitcoin-address"), None);
+}

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use countersign_core::chains::digits;
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
-    Code, GaslessSubmission, ParseError, Refusal, RequestId, Scheme, SignedTransaction, SigningRequest, Summary, Warnings,
+    Code, GaslessSubmission, NetworkFee, ParseError, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, U256,
+    Warnings,
 };
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use solana_signature::Signature;
@@ -20,6 +21,8 @@ use crate::received;
 use crate::summary::duration;
 use crate::transaction::{LIFE, Unsigned};
 
+/// Decimal places of one SOL, whose base unit is the lamport.
+const SOL: u8 = 9;
 /// The longest base58 text of a key that is decoded. The time grows with the square of the length.
 const MAX_KEY_TEXT: usize = 90;
 
@@ -173,6 +176,13 @@ impl Signable for Unsigned {
 
     fn describe(&self, summary: &mut Summary) {
         crate::summary::describe_unsigned(self, summary);
+    }
+
+    fn network_fee(&self) -> Option<NetworkFee> {
+        let payload = self.transaction.as_ref()?;
+        // Every initiation creates at least the swap account.
+        let rent = (self.role == Role::Initiate).then_some("the rent of the accounts that it creates");
+        Some(NetworkFee::new(U256::from(payload.max_fee()), SOL).in_coin("SOL").and(rent))
     }
 
     fn requests(&self) -> Vec<SigningRequest<VersionedTransaction>> {

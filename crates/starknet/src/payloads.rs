@@ -4,8 +4,8 @@ use std::mem;
 
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
-    Code, GaslessSubmission, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, TypedValue, Warnings,
-    number,
+    Code, GaslessSubmission, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, TypedValue,
+    Warnings, number,
 };
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
@@ -143,6 +143,11 @@ impl Signable for Unsigned {
         if let Some(payload) = &self.message {
             digest(summary, "typed data", payload.hashes.message_hash);
         }
+    }
+
+    fn network_fee(&self) -> Option<NetworkFee> {
+        let transaction = &self.invoke.as_ref()?.invoke.transaction;
+        Some(NetworkFee::new(transaction.resource_bounds.max_fee(transaction.tip), STRK).in_coin("STRK"))
     }
 
     fn requests(&self) -> Vec<SigningRequest<Payload>> {

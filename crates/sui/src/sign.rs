@@ -2,7 +2,7 @@
 
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
-    Code, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, Warnings,
+    Code, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, U256, Warnings,
 };
 use sui_sdk_types::{Address, SignedTransaction, Transaction, UserSignature};
 
@@ -11,6 +11,7 @@ use crate::htlc::{byte_vector, push_length};
 use crate::key::{Key, low_s};
 use crate::received::{self, Execution};
 use crate::signature::{ExternalSignature, is_sound};
+use crate::summary::SUI_DECIMALS;
 use crate::transaction::Unsigned;
 
 impl Unsigned {
@@ -59,6 +60,11 @@ impl Signable for Unsigned {
 
     fn describe(&self, summary: &mut Summary) {
         crate::summary::describe_unsigned(self, summary);
+    }
+
+    fn network_fee(&self) -> Option<NetworkFee> {
+        let is_own = self.sponsor().is_none();
+        is_own.then(|| NetworkFee::new(U256::from(self.gas_payment.budget), SUI_DECIMALS).in_coin("SUI"))
     }
 
     fn requests(&self) -> Vec<SigningRequest<Transaction>> {

@@ -10,7 +10,7 @@ use crate::htlc::{self, InputRole, MODULE, Ranges};
 use crate::transaction::Unsigned;
 
 /// Decimal places of one SUI, whose base unit is the MIST.
-const SUI_DECIMALS: u8 = 9;
+pub(crate) const SUI_DECIMALS: u8 = 9;
 /// The number of gas coins that are shown one by one.
 const SHOWN_COINS: usize = 8;
 

@@ -9,7 +9,7 @@ use crate::deposit::Deposit;
 use crate::transaction::Unsigned;
 
 /// Decimal places of one TRX, whose base unit is the sun.
-const TRX: u8 = 6;
+pub(crate) const TRX: u8 = 6;
 
 /// Returns an amount of sun as text and as a value. No call has a negative amount.
 fn trx(sun: i64) -> (String, [TypedValue; 1]) {

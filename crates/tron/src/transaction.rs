@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
-use countersign_core::{ApprovalStep, Code, FundingPath, Refusal, Scheme, SentBy, Summary, Topic};
+use countersign_core::{ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::address::Address;
 use crate::deposit::{Call, Deposit, check_fee_limit};
 use crate::message;
+use crate::summary::TRX;
 
 mod json;
 pub(crate) mod permission;
@@ -362,6 +363,13 @@ impl payloads::Transaction for TronTransaction {
         if permission_id != 0 || prepared.signers().is_some() {
             summary.add(Topic::Wallet, permission::describe(permission_id, prepared.signers()));
         }
+    }
+
+    fn network_fee(prepared: &Unsigned) -> Option<NetworkFee> {
+        let limits = prepared.calls.iter().map(|call| U256::try_from(call.transaction.raw.fee_limit).unwrap_or_default());
+        let fee = NetworkFee::new(limits.reduce(U256::saturating_add)?, TRX).in_coin("TRX");
+        // The fee limit is one of energy.
+        Some(fee.and(Some("what the chain burns for its bytes")))
     }
 
     fn describe_digest(&self) -> String {

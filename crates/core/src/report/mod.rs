@@ -4,6 +4,7 @@
 
 pub mod amount;
 mod code;
+mod fee;
 mod overview;
 mod refusal;
 mod summary;
@@ -14,6 +15,7 @@ mod warning;
 
 pub use amount::{Amount, Timelock};
 pub use code::{Code, ParseError};
+pub use fee::NetworkFee;
 pub(crate) use overview::Overview;
 pub use refusal::{Blame, OrderStage, Refusal, Told};
 pub use summary::{ByteCoverage, Line, Summary, Topic};

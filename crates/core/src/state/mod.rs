@@ -46,7 +46,7 @@ pub use signer::SignerError;
 
 use crate::evidence::VerifiedRecord;
 use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signing};
-use crate::report::{ByteCoverage, Code, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
+use crate::report::{ByteCoverage, Code, NetworkFee, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
 
@@ -327,6 +327,13 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         };
         self.unsigned.describe(&mut summary);
         summary
+    }
+
+    /// Returns the most that the signer pays to the chain for sending the payloads, all of them together; `None` if the signer pays nothing,
+    /// because others send the payloads or pay for them.
+    #[must_use]
+    pub fn network_fee(&self) -> Option<NetworkFee> {
+        self.unsigned.network_fee()
     }
 
     /// Returns the signing requests, in the order in which payloads are sent.
