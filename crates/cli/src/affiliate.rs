@@ -91,7 +91,7 @@ pub(crate) fn claim(args: &ClaimArgs, session: &Session) -> Result<u8, Failure> 
             path.display()
         )));
     }
-    let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim, &registry)).collect::<Result<Vec<_>, Failure>>()?;
+    let claims = claims.iter().map(|(row, claim)| prepare(args, row, claim, &registry, session)).collect::<Result<Vec<_>, Failure>>()?;
     if session.json {
         show::json(&claims)?;
         return Ok(OK);
@@ -108,7 +108,7 @@ pub(crate) fn claim(args: &ClaimArgs, session: &Session) -> Result<u8, Failure> 
     Ok(OK)
 }
 
-fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry) -> Result<Prepared, Failure> {
+fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry, session: &Session) -> Result<Prepared, Failure> {
     let mut prepared = Prepared {
         asset: row.asset.to_string(),
         chain_id: claim.chain_id,
@@ -126,7 +126,8 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry)
     let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     let path = Evm::read_wallet(Cursor::root(&value, "/wallet"))?;
     let calls = path.path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
-    let key = args.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
+    let key =
+        args.key.read(session)?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
     // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);
     let mut order = claim.prepare(calls.clone().sent_by(sender)).map_err(|refusal| refusal.with_prefix("/wallet"))?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use countersign::wire::AffiliateFee;
-use countersign::{AssetId, CreateOrder, Registry, RequestedLeg, U256};
+use countersign::{AssetId, CreateOrder, Registry, RequestedLeg, SecretHash, U256};
 use countersign_client::driver::{NewOrder, NoOwner};
 use countersign_client::rescue::Missing;
 use countersign_client::{Flow, Http, OrderId, Pace, Secret};
@@ -75,6 +75,24 @@ impl SecretArgs {
         self.service_secret
     }
 
+    /// Generates the rescue phrase if a request needs it and there is none yet.
+    pub(crate) fn ready(
+        &self,
+        state: &state::State,
+        registry: &Registry,
+        mut order: CreateOrder,
+        session: &Session,
+    ) -> Result<(), Failure> {
+        if self.secret_file.is_some() {
+            // Which secret it is does not matter here.
+            order.secret_hash = Some(SecretHash([0; 32]));
+        }
+        if Missing::of(&order, registry, self.service_secret).is_needed() {
+            state.rescue(session)?;
+        }
+        Ok(())
+    }
+
     /// Adds the hash of the secret to a request, and the owner's keys on Bitcoin-like chains. Their index is marked as used before anything
     /// derived from it is sent.
     pub(crate) fn take(
@@ -84,7 +102,7 @@ impl SecretArgs {
         order: &mut CreateOrder,
         session: &Session,
     ) -> Result<NewOrderSecret, Failure> {
-        let given = self.given(Some(state))?;
+        let given = self.given(Some(state), session)?;
         if let Some(secret) = &given {
             order.secret_hash = Some(secret.hash());
         }
@@ -102,8 +120,8 @@ impl SecretArgs {
     }
 
     /// Reads the given secret; `None` if none is given. It must be a new one, as far as `state` knows.
-    pub(crate) fn given(&self, state: Option<&state::State>) -> Result<Option<Secret>, Failure> {
-        let secret = self.secret_file.as_deref().map(state::read_secret).transpose()?;
+    pub(crate) fn given(&self, state: Option<&state::State>, session: &Session) -> Result<Option<Secret>, Failure> {
+        let secret = self.secret_file.as_deref().map(|path| state::read_secret(path, session)).transpose()?;
         if let (Some(secret), Some(state)) = (&secret, state) {
             state.check_unused(&secret.hash())?;
         }

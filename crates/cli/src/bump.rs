@@ -6,7 +6,8 @@ use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore 
 use countersign_node::NodeError;
 use serde::Serialize;
 
-use crate::drive::{check_warnings, confirm};
+use crate::consent::{self, Judge, Payment, Question};
+use crate::drive::check_warnings;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::{KeyArgs, TrustArgs, configured_key};
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Signs without asking.
     #[arg(long)]
     yes: bool,
+    /// Shows the whole summary before the question.
+    #[arg(long)]
+    full: bool,
     /// The order's id.
     id: String,
 }
@@ -71,9 +75,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     if order.family() != Family::Bitcoin {
         return Err(usage("only a payment on a Bitcoin-like chain can be raised"));
     }
-    let key = match args.key.read()? {
+    let key = match args.key.read(session)? {
         Some(key) => Some(key),
-        None => configured_key(Some(chain))?,
+        None => configured_key(Some(chain), session)?,
     };
     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let nodes = args.nodes.connect(registry, session)?;
@@ -82,11 +86,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         Ok(nodes.prepare_raised(&order, chain, &submission, args.speed.into(), policy).await?)
     });
     let mut unsigned = prepared?;
-    session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
     if args.yes {
+        session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         check_warnings(unsigned.warnings(), policy)?;
     } else {
-        confirm("sign this in place of the payment that was sent?", session)?;
+        let judge = Judge::chain(&nodes, order.terms().destination.chain()).unwrap_or(Judge::Owner);
+        let (found, now, is_full) = (&[], show::now(), args.full);
+        let payment = Payment { order: &order, unsigned: &unsigned, registry, quoted: None, found, judge, now, is_full };
+        let after_no =
+            format!("nothing was signed: the payment that was sent is unchanged; continue with: {}", session.commands.resume(&id));
+        let question = Question { text: "sign this in place of the payment that was sent?", after_no, is_full };
+        consent::ask(&payment.consent(), Some((&unsigned.summary(), unsigned.warnings())), &question, session)?;
     }
     // The owner may have taken hours.
     order.check_deadline(show::now())?;

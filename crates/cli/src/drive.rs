@@ -1,23 +1,25 @@
 //! The driver as this program uses it, and the owner at a terminal who signs for it.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{BroadcastTransaction, Code, Family, OrderRecord, Policy, Severity, Stage, U256, Unsigned, Verified, Warnings};
+use countersign::{BroadcastTransaction, Code, Family, OrderRecord, Policy, Registry, Severity, Stage, U256, Unsigned, Verified, Warnings};
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };
 use countersign_client::{Flow, Http, OrderId, Pace};
 use countersign_node::{Attempt, Ends, Nodes, SettlementKey, Speed};
 use countersign_store::Store;
+use countersign_view::{Catalogue, Sentence};
 use zeroize::Zeroizing;
 
 use crate::accepted::Accepted;
 use crate::command::Commands;
+use crate::consent::{self, Judge, Payment, Question, QuotedFee};
 use crate::failure::{Failure, usage};
 use crate::session::Session;
+use crate::show;
 
 /// Whether to trust the service's statements about chains.
 #[derive(clap::Args)]
@@ -68,6 +70,14 @@ pub(crate) struct TerminalOwner<'s> {
     pub(crate) configured_key: Option<Zeroizing<String>>,
     /// Whether to sign without asking.
     pub(crate) yes: bool,
+    /// Whether the whole summary is shown before the question.
+    pub(crate) full: bool,
+    /// The pins, for the names of coins.
+    pub(crate) registry: Registry,
+    /// The service's fee; `None` if this run has not seen the quote.
+    pub(crate) quoted: Option<QuotedFee>,
+    /// Whether somebody else holds the secret.
+    pub(crate) secret_elsewhere: bool,
     /// Whether the token approval is on chain already.
     pub(crate) approved: bool,
     /// Whether the account pays with its own transactions, although the order offers a gasless message.
@@ -114,7 +124,7 @@ impl Owner for TerminalOwner<'_> {
     }
 
     async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map_err(failed)
+        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map(drop).map_err(failed)
     }
 
     fn can_redeem(&self, chain: &str) -> bool {
@@ -132,9 +142,10 @@ impl TerminalOwner<'_> {
     async fn sign(&self, order: &Verified, is_written: bool) -> Result<FundingReply, Failure> {
         check_floor(order, self.at_least)?;
         // Whoever pays, and from wherever: what could never be redeemed is not paid.
-        if let Some(ends) = Ends::of_order(order).filter(|_| !is_written) {
-            self.check(ends, Stage::BeforePaying).await?;
-        }
+        let found = match Ends::of_order(order).filter(|_| !is_written) {
+            Some(ends) => self.check(ends, Stage::BeforePaying).await?,
+            None => Vec::new(),
+        };
         let chain = order.chain();
         let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
         if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
@@ -143,9 +154,14 @@ impl TerminalOwner<'_> {
                 true => self.nodes.prepare_own(order, chain, owner, speed, policy).await?,
                 false => self.nodes.prepare(order, chain, owner, speed, policy).await?,
             };
-            return self.sign_prepared(unsigned, key).await;
+            return self.sign_prepared(order, unsigned, &found, key).await;
         }
+        let sentence = Sentence::new(&order.terms(), order.warnings());
         let Some(text) = wallet_context(order, self.wallet.clone()) else {
+            self.tell(&found, order);
+            if !self.session.json {
+                show::heading_on_stderr(&sentence.to_string())?;
+            }
             self.session.summary_on_stderr(&order.summary(), order.warnings())?;
             return Ok(FundingReply::NotNow);
         };
@@ -155,6 +171,7 @@ impl TerminalOwner<'_> {
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
         let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
         let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
+            self.tell(&found, order);
             let is_deposit = order.family() == Family::Bitcoin;
             if is_deposit && !is_written {
                 return Ok(FundingReply::Outside);
@@ -163,11 +180,11 @@ impl TerminalOwner<'_> {
             if self.session.json {
                 Accepted::prepared(&unsigned).report(self.session)
             } else {
-                Accepted::prepared(&unsigned).print(false)?
+                Accepted::prepared(&unsigned).with_sentence(&sentence, &Catalogue::english()).print(false)?
             }
             return Ok(if is_deposit { FundingReply::Elsewhere } else { FundingReply::NotNow });
         };
-        self.sign_prepared(unsigned, key).await
+        self.sign_prepared(order, unsigned, &found, key).await
     }
 
     /// Signs the payment again for a higher fee. The owner has agreed to the payment, and the policy limits the fee.
@@ -181,17 +198,25 @@ impl TerminalOwner<'_> {
         Ok(raised)
     }
 
-    async fn sign_prepared(&self, mut unsigned: Unsigned, key: &str) -> Result<FundingReply, Failure> {
-        let order_id = unsigned.order_id().unwrap_or_default().to_owned();
-        self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
+    /// Shows a prepared payment, asks for confirmation, and signs.
+    async fn sign_prepared(
+        &self,
+        order: &Verified,
+        mut unsigned: Unsigned,
+        found: &[(Code, String)],
+        key: &str,
+    ) -> Result<FundingReply, Failure> {
+        let order_id = order.order_id();
         if self.yes {
+            self.tell(found, order);
+            self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
             check_warnings(unsigned.warnings(), &self.policy)?
         } else {
-            confirm("sign this?", self.session)?
+            self.confirm(order, &unsigned, found)?
         }
         countersign_json::sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
-        self.nodes.check_signed(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, &order_id))?;
+        self.nodes.check_signed(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, order_id))?;
         let mut funding = SignedFunding::from_signed(&signed);
         if self.approved && funding.gasless.is_some() {
             funding.transactions.clear();
@@ -199,23 +224,56 @@ impl TerminalOwner<'_> {
         Ok(FundingReply::Signed(funding))
     }
 
-    /// Asks what must hold at a stage of an order, and says what the owner should know about it.
-    async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<(), Failure> {
+    /// Asks the owner whether to sign a payment.
+    fn confirm(&self, order: &Verified, unsigned: &Unsigned, found: &[(Code, String)]) -> Result<(), Failure> {
+        if self.session.json {
+            self.tell(found, order);
+        }
+        let payment = Payment {
+            order,
+            unsigned,
+            registry: &self.registry,
+            quoted: self.quoted.as_ref(),
+            found,
+            judge: self.judge(order),
+            now: show::now(),
+            is_full: self.full,
+        };
+        let id = OrderId::parse(order.order_id())?;
+        let after_no = consent::unpaid(&id, &self.session.commands.resume(&id));
+        let question = Question { text: "sign this?", after_no, is_full: self.full };
+        consent::ask(&payment.consent(), Some((&unsigned.summary(), unsigned.warnings())), &question, self.session)
+    }
+
+    fn judge(&self, order: &Verified) -> Judge {
+        if self.secret_elsewhere {
+            return Judge::Holder;
+        }
+        let otherwise = if self.has_relayer { Judge::Service } else { Judge::Owner };
+        Judge::chain(&self.nodes, order.terms().destination.chain()).unwrap_or(otherwise)
+    }
+
+    /// Says what the chains show about an order that is about to be paid.
+    fn tell(&self, found: &[(Code, String)], order: &Verified) {
+        for (code, message) in found {
+            self.session.progress(&format!("warning: {code}: {message}"));
+        }
+        let chain = order.terms().destination.chain();
+        if !self.nodes.has(chain) {
+            self.session.progress(&format!("{chain} is not connected: you will have to check the solver's payment there yourself"));
+        }
+    }
+
+    /// Asks what must hold at a stage of an order, and returns what the owner should know about it.
+    async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<Vec<(Code, String)>, Failure> {
         let ends = ends.redeemed_by(self.redeem.as_ref().map(|key| key.account.as_str())).with_relayer(self.has_relayer);
         let found = self.nodes.preconditions(&ends, stage, self.speed, &self.policy).await;
-        if stage == Stage::BeforePaying {
-            for (code, message) in &found.warnings {
-                self.session.progress(&format!("warning: {code}: {message}"));
-            }
-            if self.yes {
-                check_accepted(found.warnings.iter().map(|(code, _)| *code), &self.policy)?;
-            }
-            let chain = ends.destination_chain();
-            if !self.nodes.has(chain) {
-                self.session.progress(&format!("{chain} is not connected: you will have to check the solver's payment there yourself"));
-            }
+        if stage == Stage::BeforePaying && self.yes {
+            check_accepted(found.warnings.iter().map(|(code, _)| *code), &self.policy)?;
         }
-        Ok(found.check()?)
+        let warnings = found.warnings.clone();
+        found.check()?;
+        Ok(warnings)
     }
 
     /// Builds and signs a redemption or a refund with the nonce and fees read from its chain.
@@ -273,35 +331,9 @@ pub(crate) fn wallet_context(order: &Verified, given: Option<Zeroizing<Vec<u8>>>
     given.or_else(|| (order.family() == Family::Bitcoin).then(|| b"{}".to_vec().into()))
 }
 
-/// Returns whether an answer at the terminal is a yes: the letter or the word, and nothing else.
-pub(crate) fn is_yes(answer: &str) -> bool {
-    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
-}
-
-/// Asks for confirmation at the terminal.
-pub(crate) fn confirm(question: &str, session: &Session) -> Result<(), Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
-    }
-    session.question(&format!("{question} [y/N]"))?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    if is_yes(&answer) {
-        return Ok(());
-    }
-    let next = session.advice().map(|advice| format!("; {advice}")).unwrap_or_default();
-    Err(Failure::Held { code: "not_confirmed", message: format!("nothing was signed{next}") })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_letter_and_the_word_are_a_yes() {
-        assert!(["y", "Y", "yes", "YES\n", " y "].into_iter().all(is_yes));
-        assert!(["", "n", "no", "j", "ye", "yess", "y y", "true", "1"].into_iter().all(|answer| !is_yes(answer)));
-    }
 
     /// Nobody reads them then, whether a document or a chain gave rise to them.
     #[test]

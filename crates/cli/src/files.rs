@@ -8,7 +8,9 @@ use std::path::Path;
 use countersign::json;
 use zeroize::Zeroizing;
 
+use crate::command::quoted;
 use crate::failure::{Failure, usage};
+use crate::session::Session;
 
 /// Reads a file, or stdin for `-`, up to one byte more than the largest document that is parsed.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
@@ -23,6 +25,69 @@ pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     match read {
         Ok(_) => Ok(bytes),
         Err(error) => Err(usage(format_args!("{}: {error}", path.display()))),
+    }
+}
+
+/// The longest file with a key, a secret, a password or words.
+const MAX_PRIVATE: usize = 16 * 1024;
+
+/// Reads a file with a key, a secret, a password or words; stdin for `-`. Warns if other users can read or change it.
+///
+/// # Errors
+///
+/// A usage error as for [`private`].
+pub(crate) fn read_private(path: &Path, session: &Session) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let bytes = private(path)?;
+    if let Some(doubt) = open_to_others(path) {
+        session.warn(&doubt);
+    }
+    Ok(bytes)
+}
+
+/// Reads a file with a key, a secret, a password or words; stdin for `-`.
+///
+/// # Errors
+///
+/// A usage error if the file cannot be read or is far too long, and if it is neither a regular file nor a descriptor of this process: a pipe
+/// or a device with a name could keep the program waiting, or never end.
+pub(crate) fn private(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    if path == Path::new("-") {
+        return read(path);
+    }
+    let failed = |error: io::Error| usage(format_args!("{}: {error}", path.display()));
+    if !path.metadata().map_err(failed)?.is_file() && !is_descriptor(path) {
+        return Err(usage(format_args!("{}: not a regular file", path.display())));
+    }
+    // The buffer does not grow and leave an unwiped copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PRIVATE.saturating_mul(2)));
+    let limit = u64::try_from(MAX_PRIVATE).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() > MAX_PRIVATE {
+        return Err(usage(format_args!("{}: longer than any key, password or secret", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// Returns whether a path names a descriptor of this process, as `<(command)` of a shell does.
+fn is_descriptor(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
+}
+
+/// Says that other users can read or change a file; `None` if they cannot, or if that is not known.
+pub(crate) fn open_to_others(path: &Path) -> Option<String> {
+    #[cfg(unix)]
+    {
+        let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+        (mode & 0o077 != 0).then(|| {
+            let fix = quoted(path.as_os_str());
+            format!("{}: other users can read or change it: chmod 600 {fix}", path.display())
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
     }
 }
 

@@ -189,11 +189,11 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
     if args.own.by_self {
         let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
         let secret = match &args.secret_file {
-            Some(path) => recover::read_secret(path)?,
+            Some(path) => recover::read_secret(path, session)?,
             None => kept.secret()?,
         };
         let registry = kept.registry(&registry);
-        let key = match args.ending.redeem_key(Some(Leg::Destination.of(&kept.record).asset.chain()))? {
+        let key = match args.ending.redeem_key(Some(Leg::Destination.of(&kept.record).asset.chain()), session)? {
             Some(key) if !kept.is_bitcoin(Leg::Destination, registry) => Some(key),
             _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
@@ -242,9 +242,9 @@ fn ending_owner<'s>(
     ending: &EndingArgs,
     session: &'s Session,
 ) -> Result<TerminalOwner<'s>, Failure> {
-    let named = own.signing.key()?;
+    let named = own.signing.key(session)?;
     let key = if named.is_none() && nodes.names().next().is_some() {
-        configured_key(Some(kept.swap.request().source.asset.chain()))?
+        configured_key(Some(kept.swap.request().source.asset.chain()), session)?
     } else {
         named
     };
@@ -261,6 +261,10 @@ fn ending_owner<'s>(
         key: None,
         configured_key: None,
         yes: false,
+        full: false,
+        registry: registry.clone(),
+        quoted: None,
+        secret_elsewhere: false,
         approved: false,
         own_transactions: false,
         at_least: None,
@@ -383,7 +387,7 @@ impl Kept {
         session: &Session,
     ) -> Result<Option<Zeroizing<String>>, Failure> {
         if !self.is_bitcoin(leg, registry) {
-            return configured_key(Some(leg.of(&self.record).asset.chain()));
+            return configured_key(Some(leg.of(&self.record).asset.chain()), session);
         }
         let index = match (&self.order, &self.restored) {
             (Some(order), _) => order.key_index(),
@@ -404,7 +408,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let state = args.state.open()?;
     let kept = state.load(&OrderId::parse(&args.id)?)?;
     let (index, swap) = (kept.key_index(), kept.swap);
-    let key = match args.key.read()? {
+    let key = match args.key.read(session)? {
         Some(key) => Some(key),
         None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref(), session)?,
     };

@@ -19,7 +19,7 @@ use crate::input::{self, key_from};
 use crate::nodes::{check_names, connect};
 use crate::preflight::{self, Problems};
 use crate::session::Session;
-use crate::{command, drive, service, show};
+use crate::{command, prompt, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign init                                    # asks for each value
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         values.check_nodes(&mut problems, registry, &mut warnings, session)?;
         values.check_owners(&mut problems, registry);
     }
-    values.check_key(&mut problems);
+    values.check_key(&mut problems, session);
     problems.end()?;
     let Some((registry, pinned)) = registry else { return Err(usage("the registry is missing")) };
     if let (Some(file), true) = (&values.registry, pinned) {
@@ -179,7 +179,7 @@ impl Values {
         let is_missing = registry.as_ref().is_some_and(|path| !path.exists());
         let pin = args.pin
             || is_missing
-                && ask("this file does not exist; pin what the service lists now? [y/N]")?.is_some_and(|answer| drive::is_yes(&answer));
+                && ask("this file does not exist; pin what the service lists now? [y/N]")?.is_some_and(|answer| prompt::is_yes(&answer));
         let nodes = file(&args.nodes, "file with the endpoints of chains (empty for none):")?;
         let key_file = file(&args.key_file, "key file (empty for none):")?;
         let mut owners: Vec<_> = args.owner.clone();
@@ -259,9 +259,9 @@ impl Values {
     }
 
     /// Checks that the key file can be read, and by nobody else.
-    fn check_key(&self, problems: &mut Problems) {
+    fn check_key(&self, problems: &mut Problems, session: &Session) {
         let Some(path) = &self.key_file else { return };
-        if let Some(key) = problems.take(key_from(path))
+        if let Some(key) = problems.take(key_from(path, session))
             && key.is_empty()
         {
             problems.add(format!("{}: the file is empty", path.display()));

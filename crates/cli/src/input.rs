@@ -16,7 +16,8 @@ use zeroize::Zeroizing;
 
 use crate::config::Config;
 use crate::failure::{Failure, own_file, usage};
-use crate::files::read;
+use crate::files::{read, read_private};
+use crate::session::Session;
 
 /// The registry and the policy.
 #[derive(Args)]
@@ -267,9 +268,9 @@ impl KeyArgs {
     }
 
     /// Reads the text of the key, without surrounding white space; `None` if no key was given.
-    pub(crate) fn read(&self) -> Result<Option<Zeroizing<String>>, Failure> {
+    pub(crate) fn read(&self, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
         if let Some(path) = &self.key_file {
-            return key_from(path).map(Some);
+            return key_from(path, session).map(Some);
         }
         let bytes = if let Some(name) = &self.key_env {
             let value =
@@ -286,12 +287,13 @@ impl KeyArgs {
 
 /// Reads the key of the configuration file for a chain; `None` if it has none. Only commands that always sign use it. Commands that print requests to
 /// an external signer do not.
-pub(crate) fn configured_key(chain: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
-    Config::read()?.key_file(chain).map(key_from).transpose()
+pub(crate) fn configured_key(chain: Option<&str>, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
+    Config::read()?.key_file(chain).map(|path| key_from(path, session)).transpose()
 }
 
-pub(crate) fn key_from(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    key_text(&read(path)?)
+/// Reads the text of a key from a file. Warns if other users can read it.
+pub(crate) fn key_from(path: &Path, session: &Session) -> Result<Zeroizing<String>, Failure> {
+    key_text(&read_private(path, session)?)
 }
 
 /// Parses a key of a family.
@@ -303,7 +305,8 @@ pub(crate) fn parse_key(family: Family, text: &str) -> Result<Key, Refusal> {
     Key::parse(family, text).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
 }
 
-fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
+/// Returns the text of a key without surrounding white space.
+pub(crate) fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| usage("the key is not text"))?;
     Ok(Zeroizing::new(text.trim().to_owned()))
 }

@@ -71,7 +71,9 @@ impl End {
         if let Some(settings) = lock(&self.terminal).take() {
             terminal::restore(&settings);
         }
-        Failure::Interrupted(format!("interrupted; {}", lock(&self.text))).report(self.json);
+        let text = lock(&self.text).clone();
+        let text = if text.is_empty() { "interrupted".to_owned() } else { format!("interrupted; {text}") };
+        Failure::Interrupted(text).report(self.json);
         process::exit(i32::from(INTERRUPTED));
     }
 }

@@ -11,6 +11,7 @@ mod bump;
 mod clear_signing;
 mod command;
 mod config;
+mod consent;
 mod contracts;
 mod demo;
 mod drive;

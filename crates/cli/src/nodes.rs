@@ -147,10 +147,10 @@ impl EndingArgs {
     }
 
     /// Reads the key that sends the redemption on a chain; `None` without one of its own.
-    pub(crate) fn redeem_key(&self, chain: Option<&str>) -> Result<Option<Zeroizing<String>>, Failure> {
+    pub(crate) fn redeem_key(&self, chain: Option<&str>, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
         match &self.redeem_key_file {
-            Some(path) => key_from(path).map(Some),
-            None => Config::read()?.redeem_key_file(chain).map(key_from).transpose(),
+            Some(path) => key_from(path, session).map(Some),
+            None => Config::read()?.redeem_key_file(chain).map(|path| key_from(path, session)).transpose(),
         }
     }
 
@@ -165,7 +165,7 @@ impl EndingArgs {
     ) -> Result<(Option<SettlementKey>, Option<SettlementKey>), Failure> {
         let request = kept.swap.request();
         let families = [&request.source, &request.destination].map(|leg| registry.family(leg.asset.chain()).ok());
-        let redeems = match self.redeem_key(Some(request.destination.asset.chain()))? {
+        let redeems = match self.redeem_key(Some(request.destination.asset.chain()), session)? {
             Some(key) => Some(key),
             None => own.filter(|_| families[0] == families[1]).cloned(),
         };

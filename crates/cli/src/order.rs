@@ -250,7 +250,7 @@ fn check(args: &CreateArgs, session: &Session) -> Result<(Flow<Http>, CreateOrde
         }),
     };
     let state = problems.take(args.state.open_existing()).flatten();
-    problems.take(args.secret.given(state.as_ref()));
+    problems.take(args.secret.given(state.as_ref(), session));
     problems.end()?;
     match (trust, client, request) {
         (Some((registry, policy)), Some(client), Some(request)) => Ok((Flow::new(client, registry, policy), request)),

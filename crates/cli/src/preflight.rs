@@ -59,6 +59,12 @@ impl Problems {
         }
     }
 
+    /// Returns every problem, in sentences.
+    pub(crate) fn all(self) -> Vec<String> {
+        let Self { input, refused, network } = self;
+        [input, refused.into_iter().map(|(_, message)| message).collect(), network].concat()
+    }
+
     /// Ends the checks.
     ///
     /// # Errors
@@ -66,13 +72,12 @@ impl Problems {
     /// All problems. If nothing is wrong with the input, [`Failure::Held`] with the first code if a chain refuses something; otherwise
     /// [`Failure::Network`], so that the same command may succeed later.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        let Self { input, refused, network } = self;
-        if input.is_empty() && refused.is_empty() && network.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
-        let code = refused.first().map(|(code, _)| *code);
-        let all = [input.clone(), refused.into_iter().map(|(_, message)| message).collect(), network].concat();
-        if !input.is_empty() {
+        let (code, is_input) = (self.refused.first().map(|(code, _)| *code), !self.input.is_empty());
+        let all = self.all();
+        if is_input {
             return Err(Failure::Problems(all));
         }
         let message = format!("{}; nothing was sent to the service, and no order exists", all.join("; "));
@@ -202,7 +207,7 @@ pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &Req
 }
 
 /// Returns whether a key controls the address with this script, on a Bitcoin-like chain. Several keys are tried by the signer only.
-fn controls_script(key: &str, script: &[u8]) -> bool {
+pub(crate) fn controls_script(key: &str, script: &[u8]) -> bool {
     let (Ok(parsed), false) = (countersign::bitcoin::Key::parse(key), key.split_ascii_whitespace().nth(1).is_some()) else { return true };
     let x_only = parsed.x_only();
     let taproot = ScriptBuf::new_p2tr(&Secp256k1::verification_only(), x_only, None);

@@ -43,7 +43,7 @@ impl WriteArgs {
     ) -> Result<(), Failure> {
         let Some(path) = &self.receipt else { return Ok(()) };
         let code = refusal.map(|refusal| refusal.code().name());
-        let written = self.make(texts, registry, policy, code).and_then(|receipt| files::create_private(path, &receipt.to_json()));
+        let written = self.make(texts, registry, policy, code, session).and_then(|receipt| files::create_private(path, &receipt.to_json()));
         match written {
             Ok(()) => session.progress(&format!("the receipt was written to {}", path.display())),
             Err(failure) if refusal.is_some() => session.progress(&format!("no receipt was written: {}", failure.message())),
@@ -52,7 +52,7 @@ impl WriteArgs {
         Ok(())
     }
 
-    fn make(&self, texts: &Texts, registry: &Registry, policy: &Policy, code: Option<&str>) -> Result<Receipt, Failure> {
+    fn make(&self, texts: &Texts, registry: &Registry, policy: &Policy, code: Option<&str>, session: &Session) -> Result<Receipt, Failure> {
         let apart = "pass the documents as separate files, with --request and --response";
         let documents = texts.documents().ok_or_else(|| usage(format_args!("no documents can be cut out of the case file; {apart}")))?;
         let refused = |refusal: Refusal| usage(format_args!("no receipt: {}", described(&refusal)));
@@ -61,7 +61,7 @@ impl WriteArgs {
             return Err(usage(format_args!("the case file was refused for something beside its documents; {apart}")));
         }
         if let Some(path) = &self.receipt_key_file {
-            receipt.sign(&ReceiptKey::parse(&key_from(path)?).map_err(|refusal| own_file(path, &refusal))?);
+            receipt.sign(&ReceiptKey::parse(&key_from(path, session)?).map_err(|refusal| own_file(path, &refusal))?);
         }
         Ok(receipt)
     }

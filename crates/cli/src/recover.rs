@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let asset = leg.pinned(leg.of(&record), &registry)?;
         return instant_refund(args, &RecordedHtlc::new(&record, leg, &registry)?, asset, session);
     }
-    let secret = args.secret_file.as_deref().map(read_secret).transpose()?;
+    let secret = args.secret_file.as_deref().map(|path| read_secret(path, session)).transpose()?;
     LegRecovery::new(&record, leg, secret.as_deref(), &registry)?.finish(
         None,
         &Context { signing: &args.signing, policy: &policy, chain: None },
@@ -196,7 +196,7 @@ impl LegRecovery {
         leaving: impl FnOnce() -> Result<(), Failure>,
         session: &Session,
     ) -> Result<u8, Failure> {
-        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context)?;
+        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context, session)?;
         // An unsigned redemption contains the secret too.
         if self.recovery.terms().role == Role::Redeem {
             leaving()?;
@@ -263,9 +263,9 @@ impl LegRecovery {
 }
 
 /// Prepares a recovery, and signs it with the given key or signatures.
-fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>) -> Result<Unsigned, Failure> {
+fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>, session: &Session) -> Result<Unsigned, Failure> {
     let Context { signing: args, policy, chain } = context;
-    let given = args.key.read()?;
+    let given = args.key.read(session)?;
     let given = given.as_deref().map(String::as_str);
     let mut order = match chain {
         Some(chain) => {
@@ -355,8 +355,8 @@ fn transactions(order: Unsigned) -> Vec<Transaction> {
 }
 
 /// Reads a secret from a file of 64 hex digits.
-pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
-    let text = files::read(path)?;
+pub(crate) fn read_secret(path: &Path, session: &Session) -> Result<Zeroizing<[u8; 32]>, Failure> {
+    let text = files::read_private(path, session)?;
     let mut secret = Zeroizing::new([0; 32]);
     let digits = std::str::from_utf8(&text).ok().map(str::trim).unwrap_or_default();
     hex::decode_to_slice(digits, secret.as_mut_slice()).map_err(|_| Refusal::new(Code::SecretWrong, "/secret"))?;
@@ -367,7 +367,7 @@ pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, Failure> {
 fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Session) -> Result<u8, Failure> {
     let signing = &args.signing;
     let to = signing.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to"))?;
-    let key = signing.key.read()?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
+    let key = signing.key.read(session)?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
     if args.presigned {
         return hashes(&InstantRefund::verify_presigned(htlc, to)?, asset, session);
     }

@@ -173,7 +173,7 @@ fn check_free(args: &StateArgs, path: &Path, phrase: &Phrase) -> Result<(), Fail
 
 impl PhraseArgs {
     fn read(&self, session: &Session) -> Result<Phrase, Failure> {
-        let words = match prompt::named(self.phrase_file.as_deref(), self.phrase_env.as_deref())? {
+        let words = match prompt::named(self.phrase_file.as_deref(), self.phrase_env.as_deref(), session)? {
             Some(words) => words,
             None if io::stdin().is_terminal() => prompt::hidden("rescue phrase: ", session)?,
             None => {

@@ -11,9 +11,8 @@ use zeroize::Zeroizing;
 
 use crate::config::Config;
 use crate::failure::{Failure, usage};
-use crate::prompt::from_file;
-use crate::proxy;
 use crate::session::Session;
+use crate::{files, prompt, proxy};
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
 
@@ -63,19 +62,24 @@ impl ServiceArgs {
         let base =
             base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
-            Some(from_file(file)?)
+            Some(app_id(file)?)
         } else if let Some(id) = env::var(APP_ID).ok().filter(|id| !id.is_empty()) {
             Some(Zeroizing::new(id))
         } else if let Some(id) = configured_id {
             Some(id)
         } else {
-            configured_file.map(from_file).transpose()?
+            configured_file.map(app_id).transpose()?
         };
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
         Ok(Client::new(Api::new(base, app_id)?, proxy::http(timeouts, session.proxy.as_deref())?))
     }
+}
+
+/// Reads an application id. It is no key, so others may read the file.
+fn app_id(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    prompt::text(&files::private(path)?, path)
 }
 
 /// Runs the calls of one command on a new runtime. The library itself does not depend on one.

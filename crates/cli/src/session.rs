@@ -1,6 +1,8 @@
 //! One run of the program: how it reports, and what it says when the user stops it.
 
-use std::io::{self, IsTerminal, Write};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use clap::{ArgMatches, Command};
 use countersign::{Summary, Warnings};
@@ -19,6 +21,8 @@ pub(crate) struct Session {
     /// Command lines for the user to run next.
     pub(crate) commands: Commands,
     advice: Advice,
+    /// What [`warn`](Self::warn) has said.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 /// A message, as an event.
@@ -38,7 +42,7 @@ struct Summarized<'a> {
 
 impl Session {
     pub(crate) fn new(json: bool, proxy: Option<String>, root: Command, matches: &ArgMatches) -> Self {
-        Self { json, proxy, commands: Commands::new(root, matches), advice: Advice::default() }
+        Self { json, proxy, commands: Commands::new(root, matches), advice: Advice::default(), warned: Mutex::default() }
     }
 
     /// Sets what is said on Ctrl-C from now on: what may have happened so far, and the command that continues.
@@ -48,7 +52,7 @@ impl Session {
 
     /// Returns what may have happened so far, and the command that continues; `None` before the first step that needs it.
     pub(crate) fn advice(&self) -> Option<String> {
-        self.advice.get()
+        self.advice.get().filter(|text| !text.is_empty())
     }
 
     /// Asks at the terminal without echo.
@@ -59,6 +63,13 @@ impl Session {
     /// Reports the progress of a command on stderr.
     pub(crate) fn progress(&self, text: &str) {
         self.event(&Message { event: "progress", message: text }, text);
+    }
+
+    /// Reports a warning on stderr, once in a run.
+    pub(crate) fn warn(&self, text: &str) {
+        if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+            self.progress(&format!("warning: {text}"));
+        }
     }
 
     /// Reports an event on stderr, as a JSON line or as text.
@@ -87,21 +98,5 @@ impl Session {
             return Ok(());
         }
         write!(io::stderr(), "{} ", show::safe(text))
-    }
-
-    /// Shows a new rescue phrase, but only at a terminal. Anything else that reads stderr could store or forward it.
-    pub(crate) fn rescue_phrase(&self, words: &str) {
-        if self.json || !io::stderr().is_terminal() {
-            let show = self.commands.with_places(&["phrase"]);
-            self.progress(&format!(
-                "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
-            ));
-            return;
-        }
-        let text = format!(
-            ", which `countersign phrase` shows again:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be \
-             derived from it.\nIt is not a wallet's phrase; never use it as one."
-        );
-        show::block_on_stderr("Your rescue phrase", &text);
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, OrderStage, Refusal, Summary, Told, Topic, UnixTime, Warnings, text};
+use countersign::{ByteCoverage, Line, OrderStage, Refusal, Severity, Summary, Told, Topic, UnixTime, Warnings, text};
 use countersign_json::line::Request;
 use countersign_view::hashes::HashCard;
 use serde::Serialize;
@@ -148,6 +148,37 @@ pub(crate) fn summary_on_stderr(summary: &Summary, warnings: &Warnings) -> io::R
     write_warnings(&mut out, warnings)
 }
 
+/// Prints what stands before a question on stderr: a headline, lines with their labels, and warnings. `has_more` says that `--full` shows more.
+pub(crate) fn consent_on_stderr(
+    headline: &str,
+    lines: &[(&'static str, String)],
+    warnings: &[(Severity, String)],
+    has_more: bool,
+) -> io::Result<()> {
+    let mut out = anstream::stderr().lock();
+    writeln!(out, "\n{GOOD}{}{GOOD:#}", safe(headline))?;
+    for (label, text) in lines {
+        writeln!(out, "{LABEL}{label:>16}{LABEL:#}  {}", safe(text))?;
+    }
+    for (severity, text) in warnings {
+        let style = match severity {
+            Severity::Danger => REFUSAL,
+            Severity::Info => QUIET,
+            _ => WARNING,
+        };
+        writeln!(out, "{style}{:>16}{style:#}  {}", severity.to_string(), safe(text))?;
+    }
+    if has_more {
+        writeln!(out, "{QUIET}{:>16}  ids, hashes, contracts and limits of the order: --full{QUIET:#}", "")?;
+    }
+    Ok(())
+}
+
+/// Prints the sentence of an order on stderr.
+pub(crate) fn heading_on_stderr(text: &str) -> io::Result<()> {
+    writeln!(anstream::stderr(), "{GOOD}{}{GOOD:#}", safe(text))
+}
+
 /// Prints a line on stderr. Best effort: a closed pipe is not an error here.
 pub(crate) fn line_on_stderr(text: &str) {
     let _ = writeln!(anstream::stderr(), "{QUIET}{}{QUIET:#}", safe(text));
@@ -251,6 +282,15 @@ pub(crate) fn now() -> UnixTime {
 /// Formats a time for display, in UTC.
 pub(crate) fn time(time: UnixTime) -> String {
     countersign_client::status::format_time(time)
+}
+
+/// Formats a time as people read it: `2026-03-04 05:06 UTC`.
+pub(crate) fn clock(at: UnixTime) -> String {
+    let whole = time(at);
+    match (whole.get(..10), whole.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => whole,
+    }
 }
 
 /// Prints the body of a response. Only characters that can forge a display are written in another way, which means the same.

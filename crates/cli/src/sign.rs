@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let texts = args.case.read(Some(&args.wallet))?;
     texts.open(|values| {
         let case = values.case()?;
-        let order = match args.key.read()? {
+        let order = match args.key.read(session)? {
             Some(key) => {
                 let mut order = case.prepare(&registry, &policy)?;
                 countersign_json::sign(&mut order, &key)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             None => match case.run(&registry, &policy)? {
                 (order, true) => order,
                 (mut order, false) => {
-                    let key = configured_key(Some(order.chain()))?;
+                    let key = configured_key(Some(order.chain()), session)?;
                     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
                     countersign_json::sign(&mut order, &key)?;
                     order

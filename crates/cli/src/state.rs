@@ -16,6 +16,7 @@ use crate::command::quoted;
 use crate::config::Config;
 use crate::failure::{Failure, own_file, usage};
 use crate::files;
+use crate::prompt;
 use crate::session::Session;
 use crate::show;
 
@@ -116,11 +117,11 @@ impl State {
 
     /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
     pub(crate) fn rescue(&self, session: &Session) -> Result<Rescue, Failure> {
-        let (phrase, is_new) = self.store.first_phrase()?;
+        let (words, is_new) = self.store.first_phrase()?;
         if is_new {
-            session.rescue_phrase(&phrase.words());
+            prompt::rescue_phrase(&words.words(), session)?;
         }
-        Rescue::new(&phrase).map_err(usage)
+        Rescue::new(&words).map_err(usage)
     }
 
     /// Writes to the journal that a redemption is about to be printed: the secret may be out from then on, and nothing was sent.
@@ -170,8 +171,8 @@ pub(crate) fn read_record(path: &Path) -> Result<OrderRecord, Failure> {
     OrderRecord::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal))
 }
 
-pub(crate) fn read_secret(path: &Path) -> Result<Secret, Failure> {
-    let bytes = files::read(path)?;
+pub(crate) fn read_secret(path: &Path, session: &Session) -> Result<Secret, Failure> {
+    let bytes = files::read_private(path, session)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| usage("the secret is not text: expected 64 hex digits"))?;
     Ok(Secret::parse(text.trim())?)
 }

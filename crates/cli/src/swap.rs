@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 use crate::accepted::Accepted;
 use crate::amount::{self, units};
 use crate::ask::{RequestArgs, SecretArgs, need};
+use crate::consent::QuotedFee;
 use crate::contracts;
 use crate::drive::{self, CliDriver, TerminalOwner, TrustFlags};
 use crate::exit::OK;
@@ -24,7 +25,7 @@ use crate::order::PaceArgs;
 use crate::preflight::{self, NamedKey, Problems};
 use crate::quote::asset;
 use crate::session::Session;
-use crate::{follow, listed, service, show, state};
+use crate::{files, follow, listed, service, show, state};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign swap --registry registry.json --from ethereum:usdc --from-owner 0x... --amount 5000000 \\
@@ -102,6 +103,9 @@ struct ModeArgs {
     /// Signs without asking. The summary and warnings are still printed. Nothing is signed if the policy does not accept a warning.
     #[arg(long)]
     yes: bool,
+    /// Shows the whole order before the question: every id, hash, contract and limit.
+    #[arg(long)]
+    full: bool,
     /// Confirms that the token approval is on chain already, so that the gasless message can be submitted.
     #[arg(long)]
     approved: bool,
@@ -136,7 +140,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     let client = problems.take(args.service.client(session));
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();
-    let key = problems.take(args.key.read()).flatten();
+    let key = problems.take(args.key.read(session)).flatten();
     let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry, session)).map(Arc::new));
     // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
     let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
@@ -161,14 +165,14 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             (None, _) => None,
         },
         None => {
-            problems.take(args.secret.given(state.as_ref()));
+            problems.take(args.secret.given(state.as_ref(), session));
             args.ask.check(&mut problems, registry)
         }
     };
     let order = resumed.as_ref().or(request.as_ref());
-    let redeem_key = problems.take(args.ending.redeem_key(order.map(|order| order.destination.asset.chain()))).flatten();
+    let redeem_key = problems.take(args.ending.redeem_key(order.map(|order| order.destination.asset.chain()), session)).flatten();
     let configured_key = if wallet.is_some() || has_nodes {
-        problems.take(configured_key(order.map(|order| order.source.asset.chain()))).flatten()
+        problems.take(configured_key(order.map(|order| order.source.asset.chain()), session)).flatten()
     } else {
         None
     };
@@ -183,6 +187,9 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
         let family = registry.family(source).ok();
         let in_wallet = wallet.as_ref().zip(family);
         let in_wallet = in_wallet.and_then(|(text, family)| preflight::check_wallet(&mut problems, args.wallet.path(), text, family));
+        if let Some(doubt) = args.wallet.path().filter(|_| in_wallet.is_some()).and_then(files::open_to_others) {
+            session.warn(&doubt);
+        }
         // The key that signs, in the order of precedence.
         let keys = [(&key, "the given key"), (&in_wallet, "secret_key of the wallet context"), (&configured_key, "key_file")];
         let signer = keys.into_iter().find_map(|(key, name)| key.as_deref().map(|key| NamedKey { name, key }));
@@ -240,9 +247,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     }
     let state = args.state.open()?;
     service::run(async {
-        let id = match &mode.resume {
-            Some(id) => OrderId::parse(id)?,
-            None => begin(args, &flow, &state, at_least, session).await?,
+        let (id, quoted) = match &mode.resume {
+            Some(id) => (OrderId::parse(id)?, None),
+            None => begin(args, &flow, &state, at_least, session).await.map(|(id, quoted)| (id, Some(quoted)))?,
         };
         let kept = state.load(&id)?;
         session.advise(format!("the order exists, and every step is stored; continue with: {}", session.commands.resume(&id)));
@@ -269,6 +276,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             key,
             configured_key,
             yes: mode.yes,
+            full: mode.full,
+            registry: flow.registry().clone(),
+            quoted,
+            secret_elsewhere: args.secret.is_for_others(),
             approved: mode.approved,
             own_transactions: mode.own_transactions,
             at_least,
@@ -417,11 +428,15 @@ async fn begin(
     state: &state::State,
     at_least: Option<U256>,
     session: &Session,
-) -> Result<OrderId, Failure> {
+) -> Result<(OrderId, QuotedFee), Failure> {
     session.advise("no order was created, and nothing was paid");
+    // Its owner writes it down first: the price of a quote does not wait.
+    let order = args.ask.request(at_least.unwrap_or(U256::from(1)), flow.registry())?;
+    args.secret.ready(state, flow.registry(), order, session)?;
     let best = quote(args, flow, at_least, session).await?;
     let mut order = args.ask.request(best.destination.amount, flow.registry())?;
     order.solver_id = Some(best.solver_id.clone()).filter(|_| args.choice.solver.is_some());
     let owned = args.secret.take(state, flow.registry(), &mut order, session)?;
-    owned.create(flow, state, order, at_least, session).await
+    let id = owned.create(flow, state, order, at_least, session).await?;
+    Ok((id, QuotedFee::of(&best)))
 }

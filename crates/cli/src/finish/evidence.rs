@@ -9,9 +9,10 @@ use countersign_client::driver::{Chains as _, OrderState};
 use countersign_node::{Ends, Nodes};
 
 use super::{Kept, RedeemArgs};
+use crate::consent::{self, Question};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::{amount, drive, service, show};
+use crate::{amount, service, show};
 
 impl Kept {
     /// Requires that the endpoints of the destination chain prove the solver's payment, where it is connected, and that the redemption can
@@ -36,7 +37,7 @@ impl Kept {
         let held = self.check_held(&nodes, registry, policy, session);
         let failure = match held.and_then(|()| self.check_success(args, &nodes, recovery, registry, policy)) {
             // A statement of the service alone does not release the secret.
-            Ok(()) if self.terms.is_none() && !args.without_evidence => return confirm_stated(session),
+            Ok(()) if self.terms.is_none() && !args.without_evidence => return self.confirm_stated(registry, session),
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
@@ -104,14 +105,16 @@ impl Kept {
             Ok(())
         })
     }
-}
 
-/// Asks the owner to confirm what a restored order pays, because only the service states it.
-fn confirm_stated(session: &Session) -> Result<(), Failure> {
-    if std::io::stdin().is_terminal() {
-        return drive::confirm("does the order pay you this?", session);
+    /// Asks the owner to confirm what a restored order pays, because only the service states it.
+    fn confirm_stated(&self, registry: &Registry, session: &Session) -> Result<(), Failure> {
+        if std::io::stdin().is_terminal() {
+            let after_no = "nothing was printed, and the secret has not left; the same command asks again".to_owned();
+            let question = Question { text: "does the order pay you this?", after_no, is_full: false };
+            return consent::ask(&consent::restored(&self.record, registry, show::now()), None, &question, session);
+        }
+        let message = "only the service says what the redemption pays: nothing was printed; compare the amount and the receiver with what you \
+                       agreed to, then pass --without-evidence to print it";
+        Err(Failure::Held { code: "evidence_needed", message: message.to_owned() })
     }
-    let message = "only the service says what the redemption pays: nothing was printed; compare the amount and the receiver with what you agreed \
-                   to, then pass --without-evidence to print it";
-    Err(Failure::Held { code: "evidence_needed", message: message.to_owned() })
 }

@@ -7,6 +7,7 @@ use crate::attach::SignatureArgs;
 use crate::failure::{Failure, usage};
 use crate::input::{KeyArgs, WalletArgs};
 use crate::psbt::PsbtArgs;
+use crate::session::Session;
 
 /// The inputs of the transaction, and its key or signatures.
 #[derive(clap::Args)]
@@ -100,7 +101,7 @@ impl SigningArgs {
     }
 
     /// Reads the key; `None` if none is given.
-    pub(crate) fn key(&self) -> Result<Option<Zeroizing<String>>, Failure> {
-        self.key.read()
+    pub(crate) fn key(&self, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
+        self.key.read(session)
     }
 }

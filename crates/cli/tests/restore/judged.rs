@@ -68,24 +68,26 @@ fn a_restored_order_is_judged_by_its_record() {
         let key = home.file("redeem.txt", &derived("destination owner of evm-record-evm-v2"));
         let node = node_of(&order, if name == "poor" { "0x1" } else { "0xde0b6b3a7640000" }, change);
         let (id, endpoint) = ("a2".repeat(32), format!("arbitrum={}", node.base));
-        let run = |more: &[&str]| {
-            let arguments = [
-                "redeem",
-                "--self",
-                &id,
-                "--state",
-                &state,
-                "--registry",
-                &registry,
-                "--wallet",
-                &context,
-                "--key-file",
-                &key,
-                "--node",
-                &endpoint,
-            ];
-            home.run(NOWHERE, &[&arguments[..], more].concat())
-        };
+        let arguments = [
+            "redeem",
+            "--self",
+            &id,
+            "--state",
+            &state,
+            "--registry",
+            &registry,
+            "--wallet",
+            &context,
+            "--key-file",
+            &key,
+            "--node",
+            &endpoint,
+        ];
+        let run = |more: &[&str]| home.run(NOWHERE, &[&arguments[..], more].concat());
+        #[cfg(unix)]
+        if name == "held" {
+            asked_at_a_terminal(&home, &arguments, &secret);
+        }
         let output = run(&["--json"]);
         assert!(said(&output).contains("only the service says what the redemption pays"), "{name}: {}", said(&output));
         assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
@@ -98,4 +100,24 @@ fn a_restored_order_is_judged_by_its_record() {
         let printed = home.run_with(NOWHERE, &piped, &[], &std::fs::read_to_string(&context).unwrap());
         assert!(out(&printed).contains(&secret), "{name}: {}", said(&printed));
     }
+}
+
+/// At a terminal the owner is asked, after what only the service states. A no prints nothing.
+#[cfg(unix)]
+fn asked_at_a_terminal(home: &Home, arguments: &[&str], secret: &str) {
+    let question = "does the order pay you this? [y/N]";
+    let Some(no) = crate::terminal::answer(home, NOWHERE, arguments, &[(question, "\n")]) else { return };
+    let before = no.before(question);
+    for text in
+        ["Redeem ", "as only the service states it", " refund  ", " destination  this program has read the chain", " danger  whoever sees"]
+    {
+        assert!(before.contains(text), "{text}: {before}");
+    }
+    assert!(
+        no.code == 1 && no.said.contains("nothing was printed, and the secret has not left") && !no.said.contains(secret),
+        "{}",
+        no.said
+    );
+    let Some(yes) = crate::terminal::answer(home, NOWHERE, arguments, &[(question, "yes\n")]) else { return };
+    assert!(yes.code == 0 && yes.said.replace('\n', "").contains(secret), "{}", yes.said);
 }
