@@ -1,25 +1,23 @@
 //! `countersign init`: writes the configuration file, after checking each value.
 
-use std::io::{BufRead, IsTerminal};
-use std::path::{Path, PathBuf, absolute};
-use std::sync::Arc;
+mod checks;
+mod guide;
 
-use countersign::chains::address;
-use countersign::{AssetId, Policy, Registry};
-use countersign_client::{Client, Http};
-use countersign_node::{Endpoints, NodeConfig, Nodes};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf, absolute};
+
+use countersign::Registry;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::checks::Checks;
 use crate::config::Config;
 use crate::exit::OK;
-use crate::failure::{Failure, own_file, usage};
+use crate::failure::{Failure, usage};
 use crate::files::{self, Access};
-use crate::input::{self, key_from};
-use crate::nodes::{check_names, connect};
-use crate::preflight::{self, Problems};
+use crate::preflight::Problems;
 use crate::session::Session;
-use crate::{command, prompt, service, show};
+use crate::{service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign init                                    # asks for each value
@@ -27,9 +25,10 @@ pub(crate) const EXAMPLES: &str = "Examples:
   countersign init --base-url https://service.example --registry registry.json --pin --owner ethereum=0x... --owner bitcoin=bc1q...
 
 Each value is checked before anything is written: the service answers, the registry can be read, the endpoints of each chain answer and
-serve that chain, the key file can be read by nobody else, and the owners are addresses of their chains. With --pin, a registry file that
-does not exist yet is written with what the service lists now. At a terminal the command asks for what is not given; an empty answer
-leaves a value out. An existing configuration file is replaced only with --replace.";
+serve that chain, the owners are addresses of their chains, and the key file can be read by nobody else and has the key of one of them. With
+--pin, a registry file that does not exist yet is written with what the service lists now. At a terminal the command asks for what is not
+given, and asks again for what is wrong; an empty answer leaves a value out, and Ctrl-D stops without writing anything. An existing
+configuration file is replaced only with --replace.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -64,7 +63,14 @@ struct Values {
     key_file: Option<PathBuf>,
     app_id_file: Option<PathBuf>,
     owners: Vec<(String, String)>,
-    pin: bool,
+}
+
+/// What was found on the way.
+struct Found {
+    registry: Registry,
+    /// Whether the registry was pinned just now, so that its file is still to be written.
+    is_new: bool,
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -81,24 +87,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     if path.symlink_metadata().is_ok() && !args.replace {
         return Err(usage(format_args!("{} exists: pass --replace to write it anew, or edit it", path.display())));
     }
-    let values = Values::new(args, session)?;
-    let mut problems = Problems::default();
-    let mut warnings = Vec::new();
-    let client = problems.take(args.service.client_at(values.base_url.as_deref(), values.app_id_file.as_deref(), session));
-    let registry = service::run(async {
-        if let Some(client) = &client {
-            problems.take(health(client).await);
-        }
-        Ok(values.registry(&mut problems, client.as_ref(), session).await)
-    })?;
-    if let Some((registry, _)) = &registry {
-        values.check_nodes(&mut problems, registry, &mut warnings, session)?;
-        values.check_owners(&mut problems, registry);
-    }
-    values.check_key(&mut problems, session);
-    problems.end()?;
-    let Some((registry, pinned)) = registry else { return Err(usage("the registry is missing")) };
-    if let (Some(file), true) = (&values.registry, pinned) {
+    session.advise("nothing was written");
+    let is_asked = io::stdin().is_terminal() && !session.json;
+    let (values, Found { registry, is_new, mut warnings }) = if is_asked { guide::ask(args, session)? } else { given(args, session)? };
+    session.advise("a part may be written: run the command again");
+    if let (Some(file), true) = (&values.registry, is_new) {
         files::replace(file, &registry.to_file(), Access::Shared)?;
         warnings.push("these pins are trusted on first use: compare their digest with a source other than the service".to_owned());
     }
@@ -107,7 +100,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     }
     let text = serde_json::to_vec_pretty(&values.to_json()).map_err(usage)?;
     files::replace(&path, &text, Access::Private)?;
-    let next = next(&values, &registry, session);
+    let next = session.commands.with_places(&next(&values, &registry).iter().map(String::as_str).collect::<Vec<_>>());
     let digest = hex::encode(registry.digest());
     if session.json {
         show::json(&Written { ok: true, config: &path, registry_digest: digest, warnings: &warnings, next: &next })?;
@@ -122,20 +115,23 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     Ok(OK)
 }
 
-async fn health(client: &Client<Http>) -> Result<(), Failure> {
-    client.health().await.map(drop).map_err(|error| Failure::from(error).with_advice("check --base-url"))
-}
-
-/// Returns the command to run next: a first swap that creates nothing.
-fn next(values: &Values, registry: &Registry, session: &Session) -> String {
+/// Returns the words of the command to run next: whether the endpoints of chains work, else what a swap between two of the owner's chains
+/// would pay, else a demonstration that needs neither. None of them creates anything.
+fn next(values: &Values, registry: &Registry) -> Vec<String> {
     if values.nodes.is_some() {
-        return session.commands.with_places(&["node", "check"]);
+        return ["node", "check"].map(str::to_owned).into();
     }
-    let owned = |id: &AssetId| values.owners.iter().any(|(chain, _)| chain == id.chain());
-    let mut ids = registry.assets().into_iter().map(|asset| &asset.record.id).filter(|id| values.owners.is_empty() || owned(id));
-    match (ids.next(), ids.next()) {
-        (Some(from), Some(to)) => session.commands.with_places(&["quote", from.as_str(), to.as_str(), "1000000"]),
-        _ => session.commands.with_places(&["assets"]),
+    let assets = registry.assets();
+    // The chain's own coin, if it is pinned.
+    let of = |chain: &str| assets.iter().filter(|asset| asset.record.id.chain() == chain).min_by_key(|asset| asset.token.is_some());
+    let mut owned = values.owners.iter().filter_map(|(chain, _)| of(chain));
+    let Some(from) = owned.next() else { return vec!["demo".to_owned()] };
+    match owned.find(|to| to.record.id.chain() != from.record.id.chain()) {
+        Some(to) => {
+            let one = format!("1 {}", from.amount(countersign::U256::ZERO).symbol);
+            vec!["quote".to_owned(), from.record.id.to_string(), to.record.id.to_string(), one]
+        }
+        None => vec!["demo".to_owned()],
     }
 }
 
@@ -151,131 +147,52 @@ fn written(path: impl AsRef<Path>) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-impl Values {
-    /// Takes the arguments, and asks at the terminal for what they leave out.
-    fn new(args: &Args, session: &Session) -> Result<Self, Failure> {
-        let is_asked = std::io::stdin().is_terminal() && !session.json;
-        let ask = |question: &str| -> Result<Option<String>, Failure> {
-            if !is_asked {
-                return Ok(None);
-            }
-            session.question(question)?;
-            let mut answer = String::new();
-            std::io::stdin().lock().read_line(&mut answer)?;
-            Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
-        };
-        let file = |given: &Option<PathBuf>, question: &str| -> Result<Option<PathBuf>, Failure> {
-            let path = match given {
-                Some(path) => Some(path.clone()),
-                None => ask(question)?.map(PathBuf::from),
-            };
-            path.map(written).transpose()
-        };
-        let base_url = match args.service.base_url() {
-            Some(url) => Some(url.to_owned()),
-            None => ask("URL of the service:")?,
-        };
-        let registry = file(&args.registry, "registry file:")?;
-        let is_missing = registry.as_ref().is_some_and(|path| !path.exists());
-        let pin = args.pin
-            || is_missing
-                && ask("this file does not exist; pin what the service lists now? [y/N]")?.is_some_and(|answer| prompt::is_yes(&answer));
-        let nodes = file(&args.nodes, "file with the endpoints of chains (empty for none):")?;
-        let key_file = file(&args.key_file, "key file (empty for none):")?;
-        let mut owners: Vec<_> = args.owner.clone();
-        if owners.is_empty()
-            && let Some(answer) = ask("your addresses, as chain=address, separated by spaces (empty for none):")?
-        {
-            owners.extend(answer.split_whitespace().map(str::to_owned));
-        }
-        let owner = |text: &String| {
-            let parts = text.split_once('=').map(|(chain, address)| (chain.to_owned(), address.to_owned()));
-            parts.ok_or_else(|| usage(format_args!("{text}: an owner must have the form CHAIN=ADDRESS")))
-        };
-        let owners = owners.iter().map(owner).collect::<Result<_, _>>()?;
-        let app_id_file = args.service.app_id_file().map(written).transpose()?;
-        Ok(Self { base_url, registry, nodes, key_file, app_id_file, owners, pin })
+/// Takes the arguments, without asking for what they leave out, and reports every problem at once.
+fn given(args: &Args, session: &Session) -> Result<(Values, Found), Failure> {
+    let path = |given: &Option<PathBuf>| given.as_ref().map(written).transpose();
+    let (registry, nodes, key_file) = (path(&args.registry)?, path(&args.nodes)?, path(&args.key_file)?);
+    let base_url = args.service.base_url().map(str::to_owned);
+    let app_id_file = args.service.app_id_file().map(written).transpose()?;
+    let checks = Checks { service: &args.service, app_id_file: app_id_file.as_deref(), session };
+    let (mut problems, mut warnings) = (Problems::default(), Vec::new());
+    let owners = problems.take(checks::owners(&args.owner)).unwrap_or_default();
+    // What is missing is a problem too.
+    let client = problems.take(checks.client(base_url.as_deref()));
+    if client.is_some() {
+        let healthy = service::run(checks.health(base_url.as_deref()));
+        problems.take(healthy.map_err(|failure| failure.with_advice("check --base-url")));
     }
-
-    /// Returns the registry, and whether it was pinned just now.
-    async fn registry(&self, problems: &mut Problems, client: Option<&Client<Http>>, session: &Session) -> Option<(Registry, bool)> {
-        let Some(path) = &self.registry else {
+    let mut is_new = false;
+    let pinned = match &registry {
+        None => {
             problems.add("no registry: pass the pinned one with --registry, or a new file with --registry and --pin");
-            return None;
-        };
-        if path.exists() {
-            return problems.take(input::registry(path)).map(|registry| (registry, false));
+            None
         }
-        if !self.pin {
+        Some(path) if path.exists() => problems.take(checks::registry(path)),
+        Some(path) if !args.pin => {
             problems.add(format!("{} does not exist: pass --pin to write it with what the service lists now", path.display()));
-            return None;
+            None
         }
-        let pins = problems.take(client?.registry().await.map_err(Failure::from))?;
-        for notice in &pins.notices {
-            session.progress(&format!("notice: {notice}"));
+        Some(path) => {
+            is_new = true;
+            client.and_then(|_| problems.take(checks.pins(base_url.as_deref(), path)))
         }
-        Some((pins.registry, true))
+    };
+    if let Some(registry) = &pinned {
+        if let Some(path) = &nodes {
+            checks.nodes(&mut problems, path, registry, &mut warnings)?;
+        }
+        checks::check_owners(&mut problems, &owners, registry);
     }
-
-    /// Checks that the endpoints answer and serve their chains.
-    fn check_nodes(
-        &self,
-        problems: &mut Problems,
-        registry: &Registry,
-        warnings: &mut Vec<String>,
-        session: &Session,
-    ) -> Result<(), Failure> {
-        let Some(path) = &self.nodes else { return Ok(()) };
-        let read = || NodeConfig::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
-        let Some(nodes) = problems.take(read().and_then(|config| connect(config, registry, session))) else { return Ok(()) };
-        let nodes = Arc::new(nodes);
-        problems.take(check_names(&nodes));
-        let names: Vec<_> = nodes.names().collect();
-        for name in &names {
-            warnings.extend(Nodes::endpoints(&nodes, name).and_then(Endpoints::doubt).map(|doubt| format!("{name}: {doubt}")));
-        }
-        service::run(async {
-            preflight::check_nodes(problems, &nodes, registry, &names).await;
-            for name in &names {
-                warnings.extend(preflight::said(&nodes.chain_preconditions(name, &Policy::default()).await));
-            }
-            Ok(())
-        })
+    if let Some(path) = &key_file {
+        checks::key(&mut problems, path, &owners, pinned.as_ref());
     }
+    problems.end()?;
+    let Some(registry_pins) = pinned else { return Err(usage("the registry is missing")) };
+    Ok((Values { base_url, registry, nodes, key_file, app_id_file, owners }, Found { registry: registry_pins, is_new, warnings }))
+}
 
-    /// Checks that every owner is an address of its chain.
-    fn check_owners(&self, problems: &mut Problems, registry: &Registry) {
-        for (name, text) in &self.owners {
-            let Some(chain) = registry.chains().find(|chain| chain.record.chain == *name) else {
-                problems.add(format!("{name}: not a chain of the registry"));
-                continue;
-            };
-            match address::parse(&chain.network, text) {
-                Ok(account) if account.is_zero() => problems.add(format!("{name}={text}: nobody owns the zero address")),
-                Ok(_) => {}
-                Err(error) => problems.add(format!("{name}={text}: {error}")),
-            }
-        }
-    }
-
-    /// Checks that the key file can be read, and by nobody else.
-    fn check_key(&self, problems: &mut Problems, session: &Session) {
-        let Some(path) = &self.key_file else { return };
-        if let Some(key) = problems.take(key_from(path, session))
-            && key.is_empty()
-        {
-            problems.add(format!("{}: the file is empty", path.display()));
-        }
-        #[cfg(unix)]
-        if let Ok(metadata) = path.metadata() {
-            let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
-            if mode & 0o077 != 0 {
-                let fix = command::quoted(path.as_os_str());
-                problems.add(format!("{}: other users can read or change it: chmod 600 {fix}", path.display()));
-            }
-        }
-    }
-
+impl Values {
     fn to_json(&self) -> Value {
         let mut members = Map::new();
         let mut set = |name: &str, value: Option<Value>| {

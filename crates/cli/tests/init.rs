@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::home::{Home, out, said};
 use crate::support::{Fixture, Reply, Seen, Server};
+#[cfg(unix)]
+use crate::terminal::answer;
 use serde_json::{Value, json};
 
 /// A service that is healthy and lists what the registry of the fixtures contains.
@@ -50,6 +52,8 @@ struct User {
     home: Home,
     registry: String,
     key: String,
+    /// The address of the key, on EVM chains.
+    owner: String,
 }
 
 impl User {
@@ -59,7 +63,8 @@ impl User {
         let registry = home.file("registry.json", &fixture.registry);
         let key = home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap());
         mode(&key, 0o600);
-        Self { home, registry, key }
+        let owner = fixture.request["source"]["owner"].as_str().unwrap().to_owned();
+        Self { home, registry, key, owner }
     }
 
     fn path(&self) -> PathBuf {
@@ -83,7 +88,7 @@ fn mode(path: &str, mode: u32) {
 fn what_is_written_is_what_other_commands_read() {
     let (user, service, base) = (User::new("writes"), service(), node("0x2105"));
     user.home.file("nodes.json", &json!({"base": [base.base]}).to_string());
-    let owner = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    let owner = user.owner.as_str();
     // Relative paths are those of this directory.
     let arguments = [
         "init",
@@ -183,7 +188,7 @@ fn a_registry_can_be_pinned_on_first_use() {
     assert!(!user.home.path.join("pins/new.json").exists() && !user.path().exists());
     let output = user.run(&[&arguments[..], &["--pin"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(out(&output).contains("trusted on first use") && out(&output).contains("countersign quote"), "{}", said(&output));
+    assert!(out(&output).contains("trusted on first use") && out(&output).contains("countersign demo"), "{}", said(&output));
     let shown = user.run(&["registry", "show", user.home.path.join("pins/new.json").to_str().unwrap()]);
     assert!(shown.status.success() && out(&shown).contains("ethereum:usdc"), "{}", said(&shown));
 }
@@ -203,4 +208,119 @@ fn a_path_that_is_not_text_is_an_error_before_anything_is_written() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("not UTF-8 text") && !said(&output).contains("panicked"), "{}", said(&output));
     assert!(fs::read_dir(&directory).unwrap().next().is_none() && !user.path().exists());
+}
+
+const URL: &str = "URL of the service:";
+const REGISTRY: &str = "(a new name to make one):";
+const NODES: &str = "endpoints of chains (empty for none):";
+const OWNERS: &str = "separated by spaces (empty for none):";
+const KEY: &str = "key that pays (empty for none):";
+
+/// A wrong answer is told at once, in words of the question, and asked for again; the right ones before it are kept.
+#[cfg(unix)]
+#[test]
+fn a_wrong_answer_is_asked_for_again() {
+    let (user, service, sick) = (User::new("guided"), service(), Server::start(|_| Reply::json(503, "busy")));
+    user.home.file("broken.json", "{");
+    let loose = user.home.file("loose.txt", &fs::read_to_string(&user.key).unwrap());
+    mode(&loose, 0o666);
+    for (name, text) in [("letters.txt", "letters"), ("other.txt", &"11".repeat(32)), ("empty.txt", "")] {
+        mode(&user.home.file(name, text), 0o600);
+    }
+    assert!(Command::new("mkfifo").arg(user.home.path.join("pipe")).status().unwrap().success());
+    let (url, owner) =
+        (format!("{}\n", service.base), format!("base={} litecoin=ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9\n", user.owner));
+    let sick = format!("{}\n", sick.base);
+    let steps = [
+        (URL, "\n"),
+        ("the URL is needed", ""),
+        (URL, "nonsense\n"),
+        ("- ", ""),
+        (URL, &sick),
+        ("503", ""),
+        (URL, &url),
+        (REGISTRY, "\n"),
+        ("a registry is needed", ""),
+        (REGISTRY, "missing.json\n"),
+        ("what the service lists now? [y/N]", "\n"),
+        (REGISTRY, "broken.json\n"),
+        ("broken.json: ", ""),
+        (REGISTRY, "registry.json\n"),
+        (NODES, "broken.json\n"),
+        ("broken.json: ", ""),
+        (NODES, "\n"),
+        (OWNERS, "0xabc\n"),
+        ("0xabc: an owner must have the form", ""),
+        (OWNERS, "base=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD\n"),
+        ("checksum", ""),
+        (OWNERS, &owner),
+        (KEY, "missing.txt\n"),
+        ("missing.txt: ", ""),
+        (KEY, "pipe\n"),
+        ("not a regular file", ""),
+        (KEY, "/dev/zero\n"),
+        ("not a regular file", ""),
+        (KEY, "empty.txt\n"),
+        ("the file is empty", ""),
+        (KEY, "letters.txt\n"),
+        ("not a secret key for base or litecoin", ""),
+        (KEY, "other.txt\n"),
+        ("not the key of your address on base or litecoin, but of 0x", ""),
+        (KEY, "loose.txt\n"),
+        ("chmod 600", ""),
+        (KEY, "~/key.txt\n"),
+    ];
+    let Some(screen) = answer(&user.home, "", &["init"], &steps) else { return };
+    assert_eq!(screen.code, 0, "{}", screen.said);
+    for flag in ["--base-url", "--pin", "--registry", "--owner", "/wallet/secret_key"] {
+        assert!(!screen.said.contains(flag), "{flag} is not what was asked for: {}", screen.said);
+    }
+    let config: Value = serde_json::from_slice(&fs::read(user.path()).unwrap()).unwrap();
+    assert_eq!(
+        (&config["base_url"], &config["key_file"], &config["registry"]),
+        (&json!(service.base), &json!(user.key), &json!(user.registry))
+    );
+    assert_eq!(config["owners"]["base"], json!(user.owner));
+    // What comes next is about the two chains that were named.
+    let next = screen.said[screen.said.rfind("next  countersign quote base:eth ").unwrap()..].lines().next().unwrap();
+    assert!(next.contains(" litecoin:ltc ") && next.contains("'1 eth'"), "{next}");
+}
+
+/// Ctrl-D is not an empty answer.
+#[cfg(unix)]
+#[test]
+fn the_end_of_the_input_stops_at_every_question() {
+    let (user, service) = (User::new("stops"), service());
+    let (url, owner) = (format!("{}\n", service.base), format!("base={}\n", user.owner));
+    let pin = "what the service lists now? [y/N]";
+    let answers = [(URL, url.as_str()), (REGISTRY, "new.json\n"), (pin, "y\n"), (NODES, "\n"), (OWNERS, &owner), (KEY, "\n")];
+    for (typed, said) in [("\x04", "stopped; nothing was written"), ("\x03", "interrupted; nothing was written")] {
+        for last in 0..answers.len() {
+            let mut steps = answers[..=last].to_vec();
+            steps[last].1 = typed;
+            let Some(screen) = answer(&user.home, "", &["init"], &steps) else { return };
+            assert!(screen.code == 130 && screen.said.contains(said), "{}: {}", answers[last].0, screen.said);
+            assert!(!user.path().exists() && !user.home.path.join("new.json").exists(), "{}", answers[last].0);
+        }
+    }
+}
+
+/// Both ways of giving a value have the same checks.
+#[test]
+fn an_argument_has_the_checks_of_an_answer() {
+    let (user, service) = (User::new("arguments"), service());
+    let other = user.home.file("other.txt", &"11".repeat(32));
+    mode(&other, 0o600);
+    let owner = format!("base={}", user.owner);
+    let begin = ["init", "--base-url", &service.base, "--registry", "registry.json", "--owner", &owner];
+    let refused = user.run(&[&begin[..], &["--key-file", "other.txt"]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("other.txt: not the key of your address on base, but of 0x"), "{}", said(&refused));
+    let refused = user.run(&[&begin[..], &["--key-file", "/dev/zero"]].concat());
+    assert!(refused.status.code() == Some(2) && said(&refused).contains("not a regular file"), "{}", said(&refused));
+    let missing = user.run(&["init", "--base-url", &service.base, "--registry", "nowhere/r.json", "--pin"]);
+    assert!(missing.status.code() == Some(2) && said(&missing).contains("no such directory"), "{}", said(&missing));
+    assert!(!user.path().exists());
+    let output = user.run(&[&begin[..], &["--key-file", "key.txt"]].concat());
+    assert!(output.status.success() && out(&output).contains("countersign demo"), "{}", said(&output));
 }
