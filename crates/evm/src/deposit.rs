@@ -3,12 +3,12 @@
 use alloy_primitives::{Address, Bytes, U256};
 use countersign_core::{ApprovalStep, FundingPath, Gasless, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
+use countersign_evm_core::effect::SwapIdRule;
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::typed_data::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::gas;
-use crate::payment::SwapIdRule;
 use crate::transaction::TxContext;
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.

@@ -11,6 +11,7 @@ use countersign_core::{
     SwapTerms, Warnings, family,
 };
 use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::effect::SwapIdRule;
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
@@ -19,7 +20,6 @@ use crate::deposit::{Approval, Call, Deposit, OwnerPath};
 use crate::gas;
 use crate::generation;
 use crate::message::RULES;
-use crate::payment::SwapIdRule;
 use crate::received;
 use crate::transaction::{self, TxContext, Unsigned};
 

@@ -204,6 +204,7 @@ fn a_second_payment_in_a_bundle_is_refused() {
     let other = initiated(&order, &"ab".repeat(32));
     assert_eq!(refused(&order, &status(&order, &[log.clone(), other.clone()])), "/receipts/0/logs/1/topics/1");
     assert_eq!(refused(&order, &status(&order, &[other, log.clone()])), "/receipts/0/logs/0/topics/1");
+    assert_eq!(refused(&order, &status(&order, &[log.clone(), log.clone()])), "/receipts/0/logs/1");
     // Some wallets list one receipt for each call, and so one transaction twice.
     let mut twice = status(&order, &[log]);
     let receipt = twice["receipts"][0].clone();

@@ -3,6 +3,7 @@
 use alloy_primitives::{Bytes, U256};
 use countersign_core::{ApprovalStep, Code, Refusal, RefuseAt, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
+use countersign_evm_core::effect::SwapIdRule;
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::typed_data::Message;
 
@@ -32,6 +33,7 @@ pub struct Deposit {
     pub typed_data: Option<Message>,
     /// The highest fee limit that the policy allows the wallet to set, in sun.
     pub(crate) max_fee_limit: u64,
+    pub(crate) swap_id_rule: SwapIdRule,
 }
 
 /// A call to a contract.

@@ -5,6 +5,7 @@ pub mod address;
 mod deposit;
 pub mod htlc;
 pub mod message;
+mod payment;
 pub mod reader;
 pub mod received;
 pub mod recover;

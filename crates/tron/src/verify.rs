@@ -9,6 +9,7 @@ use countersign_core::{
     SwapTerms, Warnings, family,
 };
 use countersign_evm_core::call::{Approve, Caller, Initiate, InitiateAbi, MAX_CALLDATA};
+use countersign_evm_core::effect::SwapIdRule;
 use countersign_evm_core::rules;
 use countersign_evm_core::typed_data::Message;
 
@@ -66,6 +67,7 @@ impl family::Deposit for Deposit {
             terms: call,
             typed_data,
             max_fee_limit: order.policy.tron.fee_limit,
+            swap_id_rule: SwapIdRule::new(order, timelock),
         };
         deposit.warn_about_limits(ApprovalStep::AsVerified, None, warnings);
         Ok((deposit, Some(terms)))

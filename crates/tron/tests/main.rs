@@ -13,6 +13,7 @@ mod accept;
 mod api;
 mod hostile;
 mod matches;
+mod payment;
 mod permissions;
 mod properties;
 mod published;

@@ -18,6 +18,7 @@
 //! | [`DecimalsCheck`] | 1 | 1 | whether a token has the decimals of the registry | that it has, or the code of the refusal |
 //! | [`AuthorityCheck`] | 1 | 1 | whether the keys of a permission can sign calls | that they can, or the code of the refusal |
 //! | [`Status`] | 1 | 2 | the receipt of a transaction | block and success |
+//! | [`Effect`] | 1 | 1 | what a transaction did, also that of another account | success, and every log |
 //! | [`Contract`] | 1 | 3 | the description of a contract | the description |
 //!
 //! A transaction that a node has built is never signed, and no method that takes a private key is called.
@@ -29,6 +30,7 @@ mod block;
 mod broadcast;
 mod call;
 mod contract;
+mod effect;
 mod fate;
 mod head;
 mod htlc;
@@ -48,6 +50,8 @@ use serde_json::{Value, json};
 pub use balance::{Balance, BalanceOf};
 pub use broadcast::{Broadcast, EncodedTransaction};
 pub use contract::{Contract, ContractDescription};
+pub(crate) use effect::read_info;
+pub use effect::{Effect, EffectOf, InfoLog, TransactionInfo};
 pub use fate::{FateOf, Tracer};
 pub use head::NewestBlock;
 pub use htlc::{Htlc, HtlcReader};

@@ -1,6 +1,7 @@
 //! Reads the receipts of transactions.
 
 use alloy_primitives::{B256, hex};
+use countersign_core::json::Members;
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request};
 use countersign_core::{BlockHeight, Code, Refusal};
 use serde_json::json;
@@ -79,9 +80,13 @@ fn read_receipt(reply: &Reply<'_>, id: B256, is_final: bool) -> Result<Option<Re
     if block == 0 {
         return Err(contradiction("/blockNumber", "the receipt does not name a block").into());
     }
-    // A failure is marked in one of two places. The result of a contract call is always present.
+    Ok(Some(Receipt { block: block.into(), success: has_succeeded(&members)?, is_final }))
+}
+
+/// Returns whether a transaction succeeded. A failure is marked in one of two places. The result of a contract call is always present.
+pub(super) fn has_succeeded(members: &Members<'_, '_>) -> Result<bool, Refusal> {
     let receipt = members.need("receipt")?;
     let result = receipt.object()?.get("result").map(|result| result.text()).transpose()?;
     let failed = members.get("result").map(|result| result.text()).transpose()? == Some("FAILED");
-    Ok(Some(Receipt { block: block.into(), success: !failed && result == Some("SUCCESS"), is_final }))
+    Ok(!failed && result == Some("SUCCESS"))
 }

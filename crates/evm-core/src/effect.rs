@@ -1,0 +1,162 @@
+//! The payment of an order among the logs of a transaction that is not the order's own: that of a bundler, a relay or a contract account.
+//!
+//! What such a transaction has in common with the order is the effect: the contract's event `Initiated`. It has only the swap id, the
+//! secret hash and the amount. Redeemer and timelock are proven by the swap id, where a formula of the contract commits to them: a formula of
+//! the pinned generation, or of any if none is pinned. If the order has a record, it is the one that gives the record's id.
+//!
+//! An id that recomputes proves the terms also where nobody has confirmed the formula, as on Tron: the pinned contract writes the hash that it
+//! computed, and no other terms have this hash.
+//!
+//! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#signing`, `docs/spec/swap_ids.md#evm`.
+
+use alloy_primitives::{Address, B256, hex};
+use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
+use countersign_core::{Code, EvmGeneration, Generation, OrderContext, Refusal, TypedValue};
+
+use crate::call::Initiate;
+use crate::read::{self, HtlcEvent};
+
+/// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SwapIdRule {
+    /// The formulas of the contract; `None` if its generation is not pinned.
+    formulas: Option<&'static [Version]>,
+    /// The timelock in blocks.
+    timelock: u64,
+    /// The swap id of the order record.
+    recorded: Option<String>,
+}
+
+impl SwapIdRule {
+    /// Creates the rule for an order. The timelock is in blocks.
+    #[must_use]
+    pub fn new(order: &OrderContext<'_>, timelock: u64) -> Self {
+        let recorded = order.record.as_ref().map(|record| record.source_swap.swap_id.clone());
+        let pinned = order.source.generation.and_then(Generation::evm);
+        Self { formulas: pinned.map(|generation| generation.contract(order.is_native()).swap_ids), timelock, recorded }
+    }
+}
+
+/// The payment that is looked for.
+#[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct Payment<'a> {
+    /// The chain id that the contract's swap ids commit to.
+    pub chain_id: u64,
+    /// The contract.
+    pub contract: Address,
+    /// The account that calls the contract, unless the terms name another initiator.
+    pub sender: Address,
+    /// The arguments of the call that locks the funds.
+    pub terms: &'a Initiate,
+    /// Which swap ids the contract can give.
+    pub rule: &'a SwapIdRule,
+}
+
+/// A log of a transaction.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "both families fill in every member")]
+pub struct SentLog<'a> {
+    /// The contract that wrote it.
+    pub address: Address,
+    /// At most four words.
+    pub topics: &'a [B256],
+    /// The data.
+    pub data: &'a [u8],
+}
+
+/// The logs that have been compared with an order.
+#[derive(Debug)]
+pub struct Search<'a> {
+    payment: Payment<'a>,
+    ids: Vec<[u8; 32]>,
+    found: Option<Found>,
+}
+
+#[derive(Debug)]
+struct Found {
+    /// The position of its receipt.
+    receipt: usize,
+    swap_id: B256,
+    transaction: B256,
+}
+
+fn differs(location: String) -> Refusal {
+    Refusal::new(Code::TransactionMismatch, location)
+}
+
+impl<'a> Payment<'a> {
+    /// Begins to look for the payment.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] without a location if the swap ids of the contract do not commit to redeemer and timelock.
+    pub fn search(self) -> Result<Search<'a>, Refusal> {
+        let ids = self.swap_ids();
+        if ids.is_empty() {
+            let reason = "the contract's swap ids do not commit to redeemer and timelock, so its event does not prove the payment";
+            return Err(differs(String::new()).with_reason(reason));
+        }
+        Ok(Search { payment: self, ids, found: None })
+    }
+
+    /// Returns the swap ids that the contract can give to the order's terms, by the formulas that commit to all of them.
+    fn swap_ids(&self) -> Vec<[u8; 32]> {
+        let SwapIdRule { formulas, timelock, recorded } = self.rule;
+        let of_any = || EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect();
+        let known: Vec<_> = formulas.map_or_else(of_any, |own| vec![own]);
+        let versions = known.into_iter().flatten().filter(|version| **version >= Version::V2);
+        let initiator = self.terms.initiator.unwrap_or(self.sender);
+        let swap = SwapIdInput {
+            secret_hash: &self.terms.secret_hash.0,
+            initiator: initiator.as_slice(),
+            redeemer: self.terms.redeemer.as_slice(),
+            timelock: *timelock,
+            amount: self.terms.amount,
+        };
+        let ids = versions.map(|version| swap_id::evm(*version, self.chain_id, &swap, self.contract.as_slice()));
+        ids.filter(|id| recorded.as_ref().is_none_or(|recorded| hex::encode(id).eq_ignore_ascii_case(recorded))).collect()
+    }
+}
+
+impl Search<'_> {
+    /// Compares one log of a transaction that succeeded. Logs of other contracts and of other orders are skipped. `receipt` is the position of
+    /// the receipt that has the log: some wallets list the receipt of one transaction once for each call. `at` returns the location of the log.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] at the part of the log that differs: it is malformed, or it pays the same secret hash under other terms or
+    /// twice.
+    pub fn read(&mut self, transaction: B256, receipt: usize, log: SentLog<'_>, at: impl Fn() -> String) -> Result<(), Refusal> {
+        let terms = self.payment.terms;
+        if log.address != self.payment.contract || log.topics.first() != Some(&read::INITIATED) {
+            return Ok(());
+        }
+        let event = read::event(log.topics, log.data).map_err(|why| differs(at()).with_reason(why.to_string()))?;
+        let Some(HtlcEvent::Initiated { order_id, secret_hash, amount }) = event else { return Ok(()) };
+        if secret_hash.0 != terms.secret_hash.0 {
+            return Ok(());
+        }
+        if !self.ids.contains(&order_id.0) {
+            let expected: Vec<_> = self.ids.iter().map(hex::encode).collect();
+            let reason = "the contract was paid with this secret hash under other terms";
+            let refusal = differs(format!("{}/topics/1", at())).with_reason(reason).with_actual(TypedValue::Hash(order_id.0));
+            return Err(refusal.with_expected(expected.join(" or ")));
+        }
+        if amount != terms.amount {
+            return Err(differs(at()).with_reason("another amount").with_expected(terms.amount).with_actual(amount));
+        }
+        let is_other = |earlier: &Found| earlier.receipt == receipt || (earlier.swap_id, earlier.transaction) != (order_id, transaction);
+        if self.found.as_ref().is_some_and(is_other) {
+            return Err(differs(at()).with_reason("the order was paid twice"));
+        }
+        self.found = Some(Found { receipt, swap_id: order_id, transaction });
+        Ok(())
+    }
+
+    /// Returns the transaction that paid; `None` if no log shows the payment.
+    #[must_use]
+    pub fn transaction(self) -> Option<B256> {
+        self.found.map(|found| found.transaction)
+    }
+}
