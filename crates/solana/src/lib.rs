@@ -11,6 +11,7 @@ pub mod htlc;
 mod lighthouse;
 pub mod message;
 mod nonce;
+mod payment;
 pub mod read;
 pub mod reader;
 pub mod received;

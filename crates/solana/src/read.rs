@@ -24,6 +24,7 @@
 //!
 //! Specification: `docs/spec/solana.md#reading-an-order`.
 
+mod effect;
 mod mint;
 mod program;
 mod record;
@@ -41,6 +42,7 @@ use solana_hash::Hash;
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{Htlc, HtlcAccount, SolanaGeneration, Token};
 pub use crate::reader::SwapHistory;
+pub use effect::{ExecutedInstruction, InstructionPlace, TransactionEffect};
 pub(crate) use mint::requires_memo;
 pub use mint::{Mint, mint};
 pub use program::{ProgramData, program, program_data};

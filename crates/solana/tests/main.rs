@@ -19,6 +19,7 @@ mod generations;
 mod hostile;
 mod lighthouse;
 mod nonce;
+mod payment;
 mod policy;
 mod properties;
 mod read;

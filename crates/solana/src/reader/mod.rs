@@ -12,6 +12,7 @@
 //! | [`Broadcast`] | `isBlockhashValid`, then `sendTransaction`, then `getSignatureStatuses` if it was refused | 2 or 3 |
 //! | [`FateOf`] | `getSignatureStatuses`, `getBlockHeight`, then `isBlockhashValid` | 1 or 2 |
 //! | [`Status`] | `getSignatureStatuses`, `getBlockHeight` | 1 |
+//! | [`Effect`] | `getTransaction` | 1 |
 //! | [`Program`] | `getMultipleAccounts` of the program, and of its code | 2 |
 //!
 //! Every round also asks for the hash of the genesis block, which must be that of the pinned cluster. All accounts of one answer come
@@ -23,6 +24,7 @@ mod account;
 mod balance;
 mod broadcast;
 mod context;
+mod effect;
 mod fate;
 mod head;
 mod history;
@@ -43,6 +45,7 @@ use crate::address::{self, Address};
 pub use balance::{Balance, BalanceQuery};
 pub use broadcast::{Broadcast, Sender, Status, StatusQuery, TransactionStatus, decode};
 pub use context::{Context, ContextQuery, MAX_AGE, Offer, wallet_context};
+pub use effect::{Effect, EffectQuery};
 pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use history::SwapHistory;
