@@ -44,6 +44,16 @@ for place, family in enumerate(families):
                 is_hex = all(digit in "0123456789abcdefABCDEF" for digit in text.removeprefix("0x"))
                 signed = bytes.fromhex(text.removeprefix("0x")) if is_hex else base64.b64decode(text)
                 seed("received", f"{family}-{order}-{name}", bytes([place, order]) + signed)
+                if family == "solana":
+                    # What a node says that the transaction did.
+                    effect = {"transaction": [base64.b64encode(signed).decode(), "base64"], "meta": {"err": None}}
+                    seed("received", f"{family}-{order}-{name}-effect", bytes([place, order]) + json.dumps(effect).encode())
+word = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65"
+for place, prefix in [(0, "0x"), (1, "")]:
+    log = {"address": prefix + "00" * 20, "topics": [prefix + word] * 4, "data": prefix}
+    receipt = {"transactionHash": prefix + word, "status": "0x1", "logs": [log]}
+    info = {"id": word, "receipt": {"result": "SUCCESS"}, "log": [log]}
+    seed("received", f"{families[place]}-effect", bytes([place, 0]) + json.dumps(info if place else receipt).encode())
 
 # The kind, then a document: see fuzz_targets/documents.rs.
 entries = [

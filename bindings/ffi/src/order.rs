@@ -97,13 +97,14 @@ impl Order {
         Ok(objects::match_with_warnings(&self.0, &transaction)?.convert())
     }
 
-    /// Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets
-    /// that send in a form of their own: by a bundler, a relay or the owners of a Safe.
+    /// Finds the payment of an order by what a transaction did, and returns the id of the transaction. Use it with wallets that send in a
+    /// form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig.
     ///
-    /// `status` is the JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`):
-    /// `docs/spec/batch.md#bundled-calls`. The wallet or node is trusted for this: read the source leg before the secret is released.
-    pub fn find_payment(&self, status: Vec<u8>) -> Result<String> {
-        Ok(objects::find_payment(&self.0, &status)?)
+    /// `effect` is JSON (`docs/spec/batch.md#bundled-calls`): on EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on
+    /// Tron `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`. The wallet or node is trusted for this: read the
+    /// source leg before the secret is released.
+    pub fn find_payment(&self, effect: Vec<u8>) -> Result<String> {
+        Ok(objects::find_payment(&self.0, &effect)?)
     }
 }
 
@@ -269,8 +270,35 @@ mod tests {
         }
         assert!(error(find(&json!({"status": 100}))).starts_with("transaction_mismatch"));
         assert!(error(find(&json!({"status": 200}))).contains("no receipts"));
-        let (other, _) = fixture("solana-native-v0");
+        let (other, _) = fixture("starknet-strk");
         assert!(error(other.find_payment(receipt.to_string().into_bytes())).starts_with("unsupported_family"));
+    }
+
+    #[test]
+    fn the_payment_of_another_account_is_found_on_tron_and_solana() {
+        use serde_json::json;
+
+        let (order, case) = fixture("tron-record-native-v3");
+        let swap = &case["order"]["source_swap"];
+        // The address of the contract in the logs is that of the transaction, without the prefix `41`.
+        let contract = case["response"]["result"]["initiate_transaction"]["to"].as_str().unwrap();
+        let contract = countersign::tron::Address::parse(contract).unwrap();
+        let contract: String = contract.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let initiated = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
+        let [swap_id, secret_hash] = ["swap_id", "secret_hash"].map(|member| swap[member].as_str().unwrap());
+        let amount: u64 = swap["amount"].as_str().unwrap().parse().unwrap();
+        let log = json!({"address": contract, "topics": [initiated, swap_id, secret_hash, format!("{amount:064x}")], "data": ""});
+        let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": [log]});
+        assert_eq!(order.find_payment(info.to_string().into_bytes()).unwrap(), "77".repeat(32));
+        info["receipt"]["result"] = json!("REVERT");
+        assert!(error(order.find_payment(info.to_string().into_bytes())).starts_with("transaction_mismatch"));
+
+        let (order, case) = fixture("solana-native-legacy");
+        let transaction = &case["expect"]["artefacts"]["transaction"];
+        let mut shown = json!({"slot": 1, "transaction": [transaction["signed"], "base64"], "meta": {"err": null}, "version": "legacy"});
+        assert_eq!(order.find_payment(shown.to_string().into_bytes()).unwrap(), transaction["signature"].as_str().unwrap());
+        shown["meta"]["err"] = json!({"InstructionError": [0, {"Custom": 1}]});
+        assert!(error(order.find_payment(shown.to_string().into_bytes())).starts_with("transaction_mismatch"));
     }
 
     #[test]

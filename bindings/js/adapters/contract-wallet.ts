@@ -130,7 +130,7 @@ export async function sendUserOperation(order: Order, bundler: Bundler): Promise
  */
 export async function paymentOfUserOperation(order: Order, bundler: Bundler, hash: HexString): Promise<HexString> {
   const { receipt } = (await bundler.waitForUserOperationReceipt({ hash } as never)) as { readonly receipt: object };
-  return order.findPayment(receipt);
+  return order.findPayment(receipt) as HexString;
 }
 
 /** Encodes the question of ERC-1271: `isValidSignature(bytes32,bytes)`. */

@@ -219,7 +219,7 @@ export async function paymentOfCalls(order: Order, provider: Eip1193Provider, id
     const status = await ask(provider, "wallet_getCallsStatus", [asked]);
     if (status === null || status === undefined) throw new TypeError(`the wallet does not know the batch ${asked}`);
     try {
-      return order.findPayment(status as object);
+      return order.findPayment(status as object) as HexString;
     } catch (error) {
       const { code, at, actual } = error as SomeError;
       const isPending = code === "transaction_mismatch" && at === "/calls/status" && /^1\d\d$/.test(String(actual));
@@ -239,7 +239,7 @@ export async function paymentOfCalls(order: Order, provider: Eip1193Provider, id
 export async function paymentOfReceipt(order: Order, provider: Eip1193Provider, hash: string): Promise<HexString> {
   const receipt = await ask(provider, "eth_getTransactionReceipt", [hash]);
   if (typeof receipt !== "object" || receipt === null) throw new TypeError(`the provider has no receipt of ${hash} yet`);
-  const found = order.findPayment(receipt);
+  const found = order.findPayment(receipt) as HexString;
   if (found.toLowerCase() !== hash.toLowerCase()) throw new TypeError(`the provider returned the receipt of ${found} for ${hash}`);
   return found;
 }

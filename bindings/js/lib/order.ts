@@ -131,18 +131,18 @@ export class Order extends Made {
   }
 
   /**
-   * Finds the payment of an EVM order among calls that a wallet bundled, and returns the hash of its transaction. Use it with wallets that
-   * send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node is trusted
-   * for this: whether the payment is final, a reader of the source leg decides.
+   * Finds the payment of an order by what a transaction did, and returns the id of the transaction. Use it with wallets that send in a form
+   * of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig. The wallet or node is trusted for this: whether
+   * the payment is final, a reader of the source leg decides.
    *
-   * @param status - What `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned, as an object or its text:
-   *   `docs/spec/batch.md#bundled-calls`.
-   * @throws {@link CountersignError} `transaction_mismatch` if the calls are not confirmed or do not show the payment;
-   *   `unsupported_family` for a source that is not an EVM chain.
+   * @param effect - As an object or its text (`docs/spec/batch.md#bundled-calls`): on EVM what `wallet_getCallsStatus` or
+   *   `eth_getTransactionReceipt` returned; on Tron `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
+   * @throws {@link CountersignError} `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment;
+   *   `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
    */
-  findPayment(status: JsonText | object): HexString {
-    const bytes = foreignBytes(status, "status");
-    return call(() => this.#handle.findPayment(bytes)) as HexString;
+  findPayment(effect: JsonText | object): string {
+    const bytes = foreignBytes(effect, "effect");
+    return call(() => this.#handle.findPayment(bytes));
   }
 
   /**

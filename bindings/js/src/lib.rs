@@ -129,10 +129,10 @@ impl Order {
         objects::match_with_warnings(&self.0, transaction).map(|matched| json(&matched)).map_err(thrown)
     }
 
-    /// Finds the payment among calls that an external wallet bundled, and returns the hash of its transaction.
+    /// Finds the payment by what a transaction did, which may be that of another account, and returns the id of the transaction.
     #[wasm_bindgen(js_name = findPayment)]
-    pub fn find_payment(&self, status: &[u8]) -> Text {
-        objects::find_payment(&self.0, status).map_err(thrown)
+    pub fn find_payment(&self, effect: &[u8]) -> Text {
+        objects::find_payment(&self.0, effect).map_err(thrown)
     }
 
     /// Prepares the order with a wallet context.

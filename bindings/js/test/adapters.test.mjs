@@ -272,8 +272,19 @@ test("the payment of bundled calls is found in the wallet's status, or in a rece
   ];
   for (const [found, at, message] of refusals) assert.throws(() => order.findPayment(found), { code: "transaction_mismatch", at, message });
   for (const wrong of [undefined, null, 1, [], "", "{"]) assert.throws(() => order.findPayment(wrong), { name: "CountersignError" });
-  const other = fixture("solana-native-v0");
+  const other = fixture("starknet-strk");
   assert.throws(() => Order.verify(documents(other.input), new Registry(other.registry)).findPayment(status), { code: "unsupported_family" });
+});
+
+test("the payment of another account is found in what a node of Solana says that the transaction did", () => {
+  const { docs, registry, artefacts } = keyed("solana").find(({ id }) => id === "solana-native-legacy");
+  const order = Order.verify(docs, new Registry(registry));
+  const { signed, signature } = artefacts.transaction;
+  const shown = { slot: 1, transaction: [signed, "base64"], meta: { err: null, innerInstructions: [] }, version: "legacy" };
+  for (const effect of [shown, JSON.stringify(shown), { ...shown, slot: 1n }]) assert.equal(order.findPayment(effect), signature);
+  const failed = { ...shown, meta: { err: { InstructionError: [0, { Custom: 1 }] } } };
+  assert.throws(() => order.findPayment(failed), { code: "transaction_mismatch", at: "/calls/meta/err", message: /the transaction failed/ });
+  assert.throws(() => order.findPayment({ ...shown, meta: {} }), { code: "missing_field", at: "/calls/meta/err" });
 });
 
 test("EIP-5792: what wallets say of batches, in the shapes of all versions", async () => {

@@ -136,22 +136,23 @@ impl Order {
         objects::match_with_warnings(&self.0, transaction.as_bytes()).map(Convert::convert).map_err(raise)
     }
 
-    /// Finds the payment of an EVM order among calls that a wallet bundled.
+    /// Finds the payment of an order by what a transaction did.
     ///
-    /// Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node that
-    /// returned the status is trusted for this: whether the payment is final, a reader of the source leg decides.
+    /// Use it with wallets that send in a form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig. The
+    /// wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
     ///
     /// Args:
-    ///     status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).
+    ///     effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
+    ///         `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
     ///
     /// Returns:
-    ///     The hash of the transaction that paid.
+    ///     The id of the transaction that paid: its hash, or its first signature on Solana.
     ///
     /// Raises:
-    ///     Refusal: With the code `transaction_mismatch` if the calls are not confirmed or do not show the payment, or with
-    ///         `unsupported_family` for a source that is not an EVM chain.
-    fn find_payment(&self, status: Text) -> PyResult<String> {
-        objects::find_payment(&self.0, status.as_bytes()).map_err(raise)
+    ///     Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or with
+    ///         `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
+    fn find_payment(&self, effect: Text) -> PyResult<String> {
+        objects::find_payment(&self.0, effect.as_bytes()).map_err(raise)
     }
 
     /// Adds the wallet's nonce, fees or coins. May be called again, as often as they change.

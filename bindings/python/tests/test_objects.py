@@ -235,8 +235,20 @@ def test_the_payment_of_bundled_calls_is_found_in_their_status(registry: counter
             order.find_payment(json.dumps(unpaid))
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", at)
     with pytest.raises(countersign_swap.Refusal) as refused:
-        verify(case_of("solana-native-v0"), registry).find_payment(json.dumps(receipt))
+        verify(case_of("starknet-strk"), registry).find_payment(json.dumps(receipt))
     assert refused.value.code == "unsupported_family"
+
+
+def test_the_payment_of_another_account_is_found_on_solana(registry: countersign_swap.Registry) -> None:
+    case = case_of("solana-native-legacy")
+    order = verify(case, registry)
+    transaction = case.expect["artefacts"]["transaction"]
+    shown: dict[str, Any] = {"slot": 1, "transaction": [transaction["signed"], "base64"], "meta": {"err": None}, "version": "legacy"}
+    assert order.find_payment(json.dumps(shown)) == transaction["signature"]
+    shown["meta"] = {"err": {"InstructionError": [0, {"Custom": 1}]}}
+    with pytest.raises(countersign_swap.Refusal) as refused:
+        order.find_payment(json.dumps(shown))
+    assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/calls/meta/err")
 
 
 def test_objects_of_the_wrong_type_are_type_errors(registry: countersign_swap.Registry) -> None:

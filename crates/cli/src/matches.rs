@@ -26,8 +26,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 The file has what the wallet returned, or what a node returns for the transaction's id: JSON of eth_getTransactionByHash,
 starknet_getTransactionByHash, gettransactionbyid (Tron), getTransaction with base64 (Solana), with or without its JSON-RPC envelope; or the
-signed bytes, binary or in hex, base64 or base58; on Bitcoin and Litecoin also a PSBT. If an EVM wallet bundled the calls, pass the answer to
-wallet_getCallsStatus, or the receipt of the transaction.
+signed bytes, binary or in hex, base64 or base58; on Bitcoin and Litecoin also a PSBT. If another account sent it for the owner, such as a
+bundler, a relay, an owner of a Safe or a member of a multisig, pass what says what it did: the answer to wallet_getCallsStatus or the receipt
+(EVM), gettransactioninfobyid (Tron), getTransaction (Solana).
 
 The wallet may have chosen nonce, fees, blockhash, gas and coins. What else it may change, such as a larger approval, is a warning. Everything
 else must equal the order, or the first difference is shown.";
@@ -46,8 +47,8 @@ pub(crate) struct Args {
     /// What the wallet sent; `-` is stdin.
     #[arg(value_name = "FILE", required_unless_present = "id")]
     sent: Option<PathBuf>,
-    /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it. On an EVM chain
-    /// also that of the transaction in which a wallet's calls were bundled.
+    /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it. On EVM
+    /// chains, Tron and Solana also that of another account, which paid for the owner.
     #[arg(long, value_name = "ID", conflicts_with = "sent")]
     id: Option<String>,
     #[command(flatten)]
@@ -179,8 +180,8 @@ const fn not_proven(family: Family, form: &str) -> &'static str {
              shows the first"
         }
         (_, b"calls") => {
-            "that the wallet states the truth, which the chain shows: `countersign order watch` with --nodes; and what else the transaction \
-             did, such as another approval"
+            "that the wallet or node states the truth, which the chain shows: `countersign order watch` with --nodes; and what else the \
+             transaction did, such as another approval"
         }
         (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
         (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",

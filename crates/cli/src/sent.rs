@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use countersign::bitcoin::received;
-use countersign::{Family, Refusal, Role, Verified, Warnings, json, solana, text};
+use countersign::{Code, Family, Refusal, Role, Verified, Warnings, json, solana, text};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -30,8 +30,10 @@ pub(crate) enum Sent {
     Json(Vec<u8>),
     /// The bytes of a transaction or a PSBT.
     Bytes(Vec<u8>),
-    /// The status of bundled calls, or a receipt.
+    /// What says what a transaction did, such as the status of bundled calls, or a receipt.
     Calls(Vec<u8>),
+    /// The bytes of a transaction, and the node's answer that says what it did.
+    Shown { bytes: Vec<u8>, effect: Vec<u8> },
 }
 
 /// What was proven.
@@ -55,6 +57,8 @@ struct Wrapped<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     transaction: Option<&'a RawValue>,
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
     #[serde(borrow)]
     raw: Option<&'a RawValue>,
     #[serde(borrow, rename = "rawTransaction")]
@@ -97,8 +101,7 @@ impl Sent {
     fn from_json(text: &str, family: Family, left: u8) -> Result<Self, String> {
         let as_it_is = |text: &str| {
             let bytes = text.as_bytes().to_vec();
-            let are_calls = family == Family::Evm && countersign_json::is_calls_status(&bytes);
-            Ok(if are_calls { Self::Calls(bytes) } else { Self::Json(bytes) })
+            Ok(if countersign_json::is_effect(family, &bytes) { Self::Calls(bytes) } else { Self::Json(bytes) })
         };
         let Some(inside) = left.checked_sub(1) else { return as_it_is(text) };
         // What is not JSON, or repeats a member, is refused by the family's own reader, with its place.
@@ -115,10 +118,15 @@ impl Sent {
             };
         }
         match (family, &wrapped) {
-            // The answer to getTransaction: the bytes and their encoding.
-            (Family::Solana, Wrapped { transaction: Some(value), .. }) => match serde_json::from_str::<(String, String)>(value.get()) {
-                Ok((encoded, encoding)) => encoded_as(&encoded, &encoding),
+            // The answer to getTransaction: the bytes and their encoding, and what they did.
+            (Family::Solana, Wrapped { transaction: Some(value), meta, .. }) => match serde_json::from_str::<(String, String)>(value.get())
+            {
+                Ok((encoded, encoding)) => {
+                    let bytes = encoded_as(&encoded, &encoding)?;
+                    Ok(if meta.is_some() { Self::Shown { bytes, effect: text.into() } } else { Self::Bytes(bytes) })
+                }
                 Err(_) if value.get().starts_with('"') => inner(value),
+                Err(_) if meta.is_some() => Ok(Self::Calls(text.into())),
                 Err(_) => {
                     Err("the transaction is decoded, so its signatures cannot be proven; ask the node with \"encoding\": \"base64\""
                         .to_owned())
@@ -168,10 +176,12 @@ impl Sent {
     pub(crate) fn find(&self, order: &Verified) -> Result<Found, Refusal> {
         let found = |(role, changed)| Found { role, changed, form: "transaction", transaction: None };
         match (self, order) {
-            (Self::Calls(status), _) => {
-                let transaction = countersign_json::find_payment(order, status)?;
-                Ok(Found { form: "calls", transaction: Some(transaction), ..found((Role::Initiate, Warnings::default())) })
-            }
+            (Self::Calls(effect), _) => by_effect(order, effect),
+            // What is not the owner's own transaction may pay the order nevertheless. If it does not, the difference is what helps.
+            (Self::Shown { bytes, effect }, _) => match Self::Bytes(bytes.clone()).find(order) {
+                Err(refusal) if refusal.code() == Code::TransactionMismatch => by_effect(order, effect).map_err(|_| refusal),
+                matched => matched,
+            },
             (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
@@ -185,6 +195,12 @@ impl Sent {
     }
 }
 
+/// Proves the payment by what a transaction did.
+fn by_effect(order: &Verified, effect: &[u8]) -> Result<Found, Refusal> {
+    let transaction = Some(countersign_json::find_payment(order, effect)?);
+    Ok(Found { role: Role::Initiate, changed: Warnings::default(), form: "calls", transaction })
+}
+
 fn not_an_id() -> String {
     "the id of a transaction, not a transaction; pass it with --id, and the endpoints of its chain with --nodes".to_owned()
 }
@@ -194,13 +210,11 @@ fn string(text: &str) -> Result<String, String> {
         .map_err(|_| "the transaction is neither an object nor text; pass what the wallet returned as it is".to_owned())
 }
 
-fn encoded_as(text: &str, encoding: &str) -> Result<Sent, String> {
+fn encoded_as(text: &str, encoding: &str) -> Result<Vec<u8>, String> {
     let bytes = match encoding {
         "base64" => BASE64.decode(text).ok(),
         "base58" if text.len() <= MAX_BASE58 => bs58::decode(text).into_vec().ok(),
         _ => None,
     };
-    bytes
-        .map(Sent::Bytes)
-        .ok_or_else(|| "the transaction is not in base64 or base58; ask the node with \"encoding\": \"base64\"".to_owned())
+    bytes.ok_or_else(|| "the transaction is not in base64 or base58; ask the node with \"encoding\": \"base64\"".to_owned())
 }

@@ -17,6 +17,7 @@ mod config;
 mod consent;
 mod contracts;
 mod delegated;
+mod effect;
 mod ends;
 mod faults;
 mod home;

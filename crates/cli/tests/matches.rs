@@ -23,14 +23,14 @@ const ORDERS: [(&str, &str, &str); 6] = [
 ];
 
 /// A line of the fixtures.
-struct Line {
+pub(crate) struct Line {
     family: &'static str,
     text: String,
-    value: Value,
+    pub(crate) value: Value,
 }
 
 impl Line {
-    fn load(family: &'static str, id: &str) -> Self {
+    pub(crate) fn load(family: &'static str, id: &str) -> Self {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/accept");
         let lines = fs::read_to_string(fixtures.join(family).with_extension("jsonl")).unwrap();
         let line = lines.lines().find(|line| line.starts_with(&format!("{{\"id\":\"{id}\""))).unwrap();
@@ -43,7 +43,7 @@ impl Line {
     }
 
     /// The bytes of the transaction that pays, and its id.
-    fn paying(&self) -> (Vec<u8>, String) {
+    pub(crate) fn paying(&self) -> (Vec<u8>, String) {
         match self.family {
             "evm" => (hex::decode(&self.artefact("/initiate/signed")[2..]).unwrap(), self.artefact("/initiate/tx_hash").to_owned()),
             "tron" => (tron_bytes(self.artefact("/initiate/raw_data"), self.artefact("/initiate/signature")), self.id("/initiate/tx_id")),
@@ -79,7 +79,7 @@ impl Line {
     }
 
     /// A transaction of Tron as wallets and nodes return it.
-    fn tron(&self) -> Value {
+    pub(crate) fn tron(&self) -> Value {
         json!({
             "txID": self.artefact("/initiate/tx_id"), "raw_data_hex": self.artefact("/initiate/raw_data"),
             "signature": [self.artefact("/initiate/signature")],
@@ -155,13 +155,13 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [vec![number << 3 | 2], length, content.to_vec()].concat()
 }
 
-struct World {
-    home: Home,
+pub(crate) struct World {
+    pub(crate) home: Home,
     registry: String,
 }
 
 impl World {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
         let home = Home::new(&format!("match-{name}"));
         let registry = home.file("registry.json", &fs::read_to_string(fixtures.join("registry.json")).unwrap());
@@ -175,12 +175,12 @@ impl World {
     }
 
     /// Compares a file with an order.
-    fn of(&self, line: &Line, sent: &[u8]) -> (i32, Value) {
+    pub(crate) fn of(&self, line: &Line, sent: &[u8]) -> (i32, Value) {
         let sent = self.file("sent", sent);
         self.run(line, &[&sent])
     }
 
-    fn run(&self, line: &Line, arguments: &[&str]) -> (i32, Value) {
+    pub(crate) fn run(&self, line: &Line, arguments: &[&str]) -> (i32, Value) {
         let case = self.file("case.json", line.text.as_bytes());
         let output = self.home.run(NOWHERE, &[&["match", "--registry", &self.registry, "--case", &case, "--json"], arguments].concat());
         (output.status.code().unwrap(), machine(&output).unwrap().0)

@@ -42,4 +42,4 @@ pub use family::inputs::is_decimal_text;
 pub use family::tron::permission_of as tron_permission;
 pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;
-pub use sent::{find_payment, is_calls_status, match_with_warnings, stage_of_sent};
+pub use sent::{find_payment, is_effect, match_with_warnings, stage_of_sent};

@@ -1,14 +1,12 @@
-//! What an external wallet sent: transactions, and the status of calls that it bundled.
+//! What an external wallet sent: transactions, and what says what a transaction did.
 
 use std::convert::identity;
 
-#[cfg(feature = "evm")]
-use countersign::evm::received::{self, CallsStatus};
-use countersign::{Code, OrderStage, Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family};
+use countersign::{Code, Family, OrderStage, Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family};
 use countersign_core::json::{self, Cursor};
 
 use crate::JsonFamily;
-use crate::dispatch::{each_family, unsupported};
+use crate::dispatch::each_family;
 
 /// Returns the role in an order of a transaction that an external wallet has signed or broadcast, and warnings about what the wallet
 /// changed: see [`Verified::match_with_warnings`]. The forms of the transaction are listed in `docs/spec/batch.md#external-transactions`.
@@ -33,43 +31,42 @@ fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, 
     order.match_with_warnings(&F::read_transaction(order, text)?)
 }
 
-/// Finds the payment of an EVM order among calls that an external wallet bundled, and returns the hash of its transaction.
+/// Finds the payment of an order by its effect, and returns the id of its transaction: the hash, or the first signature on Solana. The
+/// transaction may be that of another account, such as a bundler, a relay, an owner of a Safe or a member of a multisig.
 ///
-/// `status` is the JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`), which may be that of another
-/// account's transaction. What this proves, and what it does not, is documented at
-/// [`Deposit::find_payment`](countersign::evm::Deposit::find_payment).
+/// `effect` is JSON that says what a transaction did:
+///
+/// | family | what a wallet or a node returned for | what it proves |
+/// |---|---|---|
+/// | EVM | `wallet_getCallsStatus`, `eth_getTransactionReceipt` | [`Deposit::find_payment`](countersign::evm::Deposit::find_payment) |
+/// | Tron | `/wallet/gettransactioninfobyid` | `countersign::tron::Deposit::find_payment` |
+/// | Solana | `getTransaction`, with the encoding `base64`, `base58` or `json` | `countersign::solana::Deposit::find_payment` |
 ///
 /// # Errors
 ///
-/// A [`Refusal`] below `/calls`, or with [`Code::UnsupportedFamily`](countersign::Code::UnsupportedFamily) if the source is not an EVM chain.
-#[cfg_attr(not(feature = "evm"), allow(unused_variables, reason = "no other family bundles calls"))]
-pub fn find_payment(order: &Verified, status: &[u8]) -> Result<String, Refusal> {
-    match order {
-        #[cfg(feature = "evm")]
-        Verified::Evm(order) => {
-            let found = calls(status).and_then(|calls| order.deposit().find_payment(&calls));
-            found.map(|hash| hash.to_string()).map_err(|refusal| refusal.with_prefix("/calls"))
-        }
-        other => Err(unsupported(other.family()).with_reason("only a payment on an EVM chain can be found among bundled calls")),
-    }
+/// A [`Refusal`] below `/calls`, or with [`Code::UnsupportedFamily`](countersign::Code::UnsupportedFamily) for any other family.
+pub fn find_payment(order: &Verified, effect: &[u8]) -> Result<String, Refusal> {
+    let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| paid(order, effect), identity] };
+    found.map_err(|refusal| if refusal.code() == Code::UnsupportedFamily { refusal } else { refusal.with_prefix("/calls") })
 }
 
-/// Returns whether a text is the status of bundled calls or a receipt, and not a transaction. Malformed text is neither.
+fn paid<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<String, Refusal> {
+    F::find_payment(order, text)
+}
+
+/// Returns whether a text says what a transaction of a family did, as [`find_payment`] takes it, and is not the transaction alone. Malformed
+/// text is neither.
 #[must_use]
-pub fn is_calls_status(text: &[u8]) -> bool {
+pub fn is_effect(family: Family, text: &[u8]) -> bool {
     let Ok(value) = json::parse(text) else { return false };
     let root = Cursor::root(&value, "");
-    // A transaction has no status, and a receipt no nonce.
-    root.object().is_ok_and(|members| {
-        ["receipts", "logs", "status"].iter().any(|name| members.get(name).is_some()) && members.get("nonce").is_none()
-    })
-}
-
-/// Reads the status of calls, or a receipt.
-#[cfg(feature = "evm")]
-fn calls(text: &[u8]) -> Result<CallsStatus, Refusal> {
-    let value = json::parse(text)?;
-    let root = Cursor::root(&value, "");
-    let members = root.object()?;
-    if members.get("receipts").is_none() && members.get("logs").is_some() { received::receipt(text) } else { received::calls_status(text) }
+    let Ok(members) = root.object() else { return false };
+    let has = |names: &[&str]| names.iter().any(|name| members.get(name).is_some());
+    match family {
+        // A transaction has no status, and a receipt no nonce.
+        Family::Evm => has(&["receipts", "logs", "status"]) && !has(&["nonce"]),
+        Family::Tron => has(&["receipt", "log"]) && !has(&["raw_data", "raw_data_hex"]),
+        Family::Solana => has(&["transaction"]) && has(&["meta"]),
+        _ => false,
+    }
 }

@@ -1,5 +1,5 @@
 //! The functions that the language bindings call: the same artefacts as the batch, and typed failures.
-#![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "bitcoin"))]
+#![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "bitcoin"))]
 use std::collections::BTreeSet;
 
 use crate::documents;
@@ -170,6 +170,66 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
     assert!(compared > 100 && families.len() == 6, "{compared} transactions of {families:?}");
     // Nothing else was changed; an approval that the service proposed is in the order's own warnings.
     assert_eq!(refused.into_iter().collect::<Vec<_>>(), ["signature_unverified"]);
+}
+
+/// The transaction of a relay or a multisig is not the order's, but what it did pays it.
+#[test]
+fn the_payment_of_another_account_is_found_by_its_effect() {
+    let (registry, policy) = (registry(), Policy::default());
+    let order = |family: &str, id: &str| {
+        let case = fixtures(family).into_iter().find(|case| case.value("id") == id).unwrap();
+        (objects::verify(&case.documents(), &registry, &policy).unwrap(), case)
+    };
+    let find = |order: &Verified, effect: &Value| {
+        let found = objects::find_payment(order, effect.to_string().as_bytes());
+        found.map_err(|failure| (failure.code, failure.at.into_string()))
+    };
+    let refused = |code: &'static str, at: &str| Err((code, at.to_owned()));
+    let initiated = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
+    // The swap ids of the records were computed by another tool.
+    let (evm, case) = order("evm", "evm-record-evm-v3");
+    let event = |case: &documents::Case, prefix: &str| {
+        let order = case.value("order");
+        let swap = &order["source_swap"];
+        let [id, hash] = ["swap_id", "secret_hash"].map(|member| format!("{prefix}{}", swap[member].as_str().unwrap()));
+        let amount: u64 = swap["amount"].as_str().unwrap().parse().unwrap();
+        json!([format!("{prefix}{initiated}"), id, hash, format!("{prefix}{amount:064x}")])
+    };
+    let Verified::Evm(verified) = &evm else { panic!("an order on an EVM chain") };
+    let log = json!({"address": verified.deposit().initiate.to, "topics": event(&case, "0x"), "data": "0x"});
+    let mut receipt = json!({"transactionHash": format!("0x{}", "77".repeat(32)), "status": "0x1", "logs": [log]});
+    assert_eq!(find(&evm, &receipt), Ok(format!("0x{}", "77".repeat(32))));
+    receipt["status"] = json!("0x0");
+    assert_eq!(find(&evm, &receipt), refused("transaction_mismatch", "/calls/status"));
+
+    let (tron, case) = order("tron", "tron-record-native-v3");
+    let Verified::Tron(verified) = &tron else { panic!("an order on Tron") };
+    let contract = format!("{:x}", verified.deposit().initiate.to.bytes());
+    let log = json!({"address": contract, "topics": event(&case, ""), "data": ""});
+    let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": [log]});
+    assert_eq!(find(&tron, &info), Ok("77".repeat(32)));
+    info["receipt"]["result"] = json!("OUT_OF_TIME");
+    assert_eq!(find(&tron, &info), refused("transaction_mismatch", "/calls/receipt/result"));
+    assert_eq!(find(&tron, &json!({})), refused("missing_field", "/calls/id"));
+
+    let (solana, case) = order("solana", "solana-native-legacy");
+    let expect = case.value("expect");
+    let transaction = &expect["artefacts"]["transaction"];
+    let mut shown = json!({"slot": 1, "transaction": [transaction["signed"], "base64"], "meta": {"err": null}, "version": "legacy"});
+    assert_eq!(find(&solana, &shown), Ok(transaction["signature"].as_str().unwrap().to_owned()));
+    shown["meta"] = json!({"err": {"InsufficientFundsForRent": {"account_index": 0}}});
+    assert_eq!(find(&solana, &shown), refused("transaction_mismatch", "/calls/meta/err"));
+    shown["meta"] = json!({});
+    assert_eq!(find(&solana, &shown), refused("missing_field", "/calls/meta/err"));
+
+    let (starknet, _) = order("starknet", "starknet-strk");
+    assert_eq!(find(&starknet, &receipt), refused("unsupported_family", ""));
+    for order in [&evm, &tron, &solana] {
+        for malformed in ["", "{", "[]", "1", "{\"meta\": 1, \"id\": 1}"] {
+            let failure = objects::find_payment(order, malformed.as_bytes()).unwrap_err();
+            assert!(failure.at.starts_with("/calls"), "{malformed}: {failure}");
+        }
+    }
 }
 
 /// Nobody can leave unsigned what a wallet has sent.

@@ -24,24 +24,34 @@ fn wrong_id(id: &str, family: Family) -> NodeError {
 }
 
 impl<T: Transport> Nodes<T> {
-    /// Returns whether a transaction paid an order by its effect, the event of the contract in its receipt: calls that a wallet bundled are in
-    /// a transaction of its own form, often of another account. `false` if the endpoints have no receipt of it, on a chain of another family,
-    /// or if the chain is not connected. The endpoints must agree.
+    /// Returns whether a transaction paid an order by its effect, which is that of an account with code, a bundler or a relay: on EVM and Tron
+    /// the event of the contract in its receipt, on Solana the instruction of the program, which another program may have called. `false` if the
+    /// endpoints have no receipt of it, on a chain of another family, or if the chain is not connected. The endpoints must agree.
     ///
     /// # Errors
     ///
     /// Returns [`NodeError::Refused`] with [`Code::TransactionMismatch`] if the receipt does not show the payment, or with
     /// [`Code::TransactionIdMalformed`]; another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn find_payment(&self, order: &Verified, id: &str) -> Result<bool, NodeError> {
-        match (order, id) {
+        let paid = match (order, id) {
             #[cfg(feature = "evm")]
             (Verified::Evm(order), id) => match self.evm(order.chain()) {
                 Ok(chain) => chain.paid(order, id).await,
-                Err(NodeError::NotConnected(_)) => Ok(false),
+                Err(error) => Err(error),
+            },
+            #[cfg(feature = "tron")]
+            (Verified::Tron(order), id) => match self.tron(order.chain()) {
+                Ok(chain) => chain.paid(order, id).await,
+                Err(error) => Err(error),
+            },
+            #[cfg(feature = "solana")]
+            (Verified::Solana(order), id) => match self.solana(order.chain()) {
+                Ok(chain) => chain.paid(order, id).await,
                 Err(error) => Err(error),
             },
             _ => Ok(false),
-        }
+        };
+        if matches!(paid, Err(NodeError::NotConnected(_))) { Ok(false) } else { paid }
     }
 }
 
@@ -63,7 +73,7 @@ impl<T: Transport> crate::evm::EvmChain<'_, T> {
     async fn paid(&self, order: &countersign::evm::VerifiedOrder, id: &str) -> Result<bool, NodeError> {
         use countersign::evm::reader::{Effect, EffectOf};
 
-        let effect = self.connection.agreed::<Effect>(&self.on_chain(EffectOf(hash(id)?.into()))).await?.0;
+        let Equal(effect) = self.connection.agreed::<Effect>(&self.on_chain(EffectOf(hash(id)?.into()))).await?;
         Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
     }
 }
@@ -75,6 +85,13 @@ impl<T: Transport> crate::tron::TronChain<'_, T> {
 
         let subject = self.on_chain(SentTransaction(hash(id)?.into()));
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Tron))
+    }
+
+    async fn paid(&self, order: &countersign::tron::VerifiedOrder, id: &str) -> Result<bool, NodeError> {
+        use countersign::tron::reader::{Effect, EffectOf};
+
+        let Equal(effect) = self.connection.agreed::<Effect>(&self.on_chain(EffectOf(hash(id)?.into()))).await?;
+        Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
     }
 }
 
@@ -98,6 +115,14 @@ impl<T: Transport> crate::solana::SolanaChain<'_, T> {
         let id = id.parse().map_err(|_| wrong_id(id, Family::Solana))?;
         let subject = SentQuery { network: self.connection.network.clone(), id };
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Solana))
+    }
+
+    async fn paid(&self, order: &countersign::solana::VerifiedOrder, id: &str) -> Result<bool, NodeError> {
+        use countersign::solana::reader::{Effect, EffectQuery};
+
+        let id = id.parse().map_err(|_| wrong_id(id, Family::Solana))?;
+        let Equal(effect) = self.connection.agreed::<Effect>(&EffectQuery { network: self.connection.network.clone(), id }).await?;
+        Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
     }
 }
 

@@ -208,21 +208,22 @@ class Order:
             Refusal: With the code `transaction_mismatch` and the first difference if it is not part of the order, or with
                 `warning_refused` for a warning that the policy refuses.
         """
-    def find_payment(self, status: _Text) -> str:
-        """Finds the payment of an EVM order among calls that a wallet bundled.
+    def find_payment(self, effect: _Text) -> str:
+        """Finds the payment of an order by what a transaction did.
 
-        Use it with wallets that send in a form of their own: by a bundler, a relay or the owners of a Safe. The wallet or node that
-        returned the status is trusted for this: whether the payment is final, a reader of the source leg decides.
+        Use it with wallets that send in a form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig.
+        The wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
 
         Args:
-            status: The JSON that `wallet_getCallsStatus` returned, or a receipt (`eth_getTransactionReceipt`).
+            effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
+                `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
 
         Returns:
-            The hash of the transaction that paid.
+            The id of the transaction that paid: its hash, or its first signature on Solana.
 
         Raises:
-            Refusal: With the code `transaction_mismatch` if the calls are not confirmed or do not show the payment, or with
-                `unsupported_family` for a source that is not an EVM chain.
+            Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or
+                with `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
         """
     def prepare(self, wallet: _Text | WalletContext) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.

@@ -8,7 +8,7 @@
 //! | returns the signed transaction: `eth_signTransaction`, Solana wallets, PSBT devices | the same | its bytes | [`attach_transaction`](crate::UnsignedOrder::attach_transaction), which takes all signatures |
 //! | sends by itself: browser, mobile, WalletConnect | the calls of the [`deposit`](crate::VerifiedOrder::deposit) | a transaction | [`matches`](crate::VerifiedOrder::matches) with the native type, [`matches_bytes`](crate::VerifiedOrder::matches_bytes) with bytes |
 //! | sends a bundle of calls (EIP-5792) | `send_calls` | the status of the calls | `find_payment` |
-//! | has another account send: a relay, a bundler, the owners of a Safe | the same | the receipt of the transaction | `find_payment` |
+//! | has another account send: a relay, a bundler, the owners of a Safe, the members of a multisig | the same | what the transaction did | `find_payment`: see [`accounts`](crate::guide::accounts) |
 //!
 //! A signature is proven before it is attached, and a wrong one changes nothing. A transaction from outside may have another nonce, fee,
 //! blockhash or gas. Everything else must equal what was verified; the answer is the [`Role`](crate::Role) of the transaction in the order.
@@ -75,7 +75,7 @@
 //! with a registry and a policy of its own.
 //!
 //! Contract wallets, such as a Safe, sign by their code: `ExternalSignature::contract` of the EVM family takes their signatures, and the npm
-//! package has adapters for them (`countersign/contract-wallet`).
+//! package has adapters for them (`countersign/contract-wallet`): see [`accounts`](crate::guide::accounts).
 //!
 //! # A PSBT
 //!
@@ -184,9 +184,9 @@
 //! | family | given to the wallet (`deposit()`) | read by `received` |
 //! |---|---|---|
 //! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status`, `receipt` |
-//! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's) |
+//! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's), `transaction_info` |
 //! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json` |
-//! | Solana | `transaction`: its `bytes()` | `from_bytes` |
+//! | Solana | `transaction`: its `bytes()` | `from_bytes`, `effect` |
 //! | Sui | `kind_bytes` | `from_bytes` (BCS), `from_json` |
 //! | Bitcoin, Litecoin | `uri`, `address`; PSBTs by `matches_psbt` | `from_bytes` |
 //!

@@ -4,7 +4,7 @@
 use countersign::evm::alloy_consensus::TxEnvelope;
 use countersign::evm::alloy_eips::eip2718::Encodable2718;
 use countersign::evm::{Evm, EvmTransaction, ExternalSignature, Fees, FundingPath, OwnerPath, TxContext, Unsigned, received};
-use countersign_core::json::{Cursor, Members};
+use countersign_core::json::{self, Cursor, Members};
 use countersign_core::{Code, Refusal, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -30,6 +30,16 @@ impl JsonFamily for Evm {
             [b'{', ..] => received::from_json(text),
             _ => received::from_bytes(&hex(text, "")?),
         }
+    }
+
+    /// Takes the status of bundled calls, or a receipt.
+    fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
+        let value = json::parse(text)?;
+        let root = Cursor::root(&value, "");
+        let members = root.object()?;
+        let is_receipt = members.get("receipts").is_none() && members.get("logs").is_some();
+        let status = if is_receipt { received::receipt(text)? } else { received::calls_status(text)? };
+        order.deposit().find_payment(&status).map(|hash| hash.to_string())
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -87,6 +87,18 @@ pub trait JsonFamily: ChainFamily {
     /// A [`Refusal`] of the text or of the transaction.
     fn read_transaction(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<Self::Transaction, Refusal>;
 
+    /// Finds the payment of an order by its effect, in the JSON of a wallet or a node that says what a transaction did, which may be that of
+    /// another account (`docs/spec/batch.md#bundled-calls`). Returns the id of the transaction as explorers show it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] of the text or of what it shows; [`Code::UnsupportedFamily`] for a family of which no such text proves a payment.
+    fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
+        let _ = (order, text);
+        let reason = "only a payment on EVM chains, Tron and Solana can be found by its effect";
+        Err(crate::dispatch::unsupported(Self::FAMILY).with_reason(reason))
+    }
+
     /// Serializes the artefacts with the signatures so far.
     ///
     /// # Errors

@@ -27,6 +27,10 @@ impl JsonFamily for Solana {
         received::from_bytes(&bytes.map_err(|_| Refusal::new(Code::WrongType, "").with_expected("base64"))?)
     }
 
+    fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
+        order.deposit().find_payment(&received::effect(text)?).map(|signature| signature.to_string())
+    }
+
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         let own = unsigned.transaction.as_ref().map(Own);
         let mut map = serializer.serialize_map(None)?;

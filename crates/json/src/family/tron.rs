@@ -3,6 +3,7 @@
 
 use countersign::tron::{
     Address, ExternalSignature, FundingPath, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned, address,
+    received,
 };
 use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, Refusal, VerifiedOrder, number};
@@ -37,6 +38,10 @@ impl JsonFamily for Tron {
             [b'{', ..] => SignedTronTransaction::from_json(text),
             _ => SignedTronTransaction::from_bytes(&hex(text, "0x")?),
         }
+    }
+
+    fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
+        order.deposit().find_payment(&received::transaction_info(text)?).map(hex::encode)
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

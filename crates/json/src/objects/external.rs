@@ -35,13 +35,13 @@ fn sent(refusal: &Refusal) -> Failure {
     Failure::at_stage(refusal, crate::stage_of_sent(refusal))
 }
 
-/// Finds the payment of an EVM order among calls that an external wallet bundled (EIP-5792), and returns the hash of its transaction. The
-/// forms of the status, and what this proves, are in `docs/spec/batch.md#bundled-calls`.
+/// Finds the payment of an order by its effect, such as that of calls that an external wallet bundled (EIP-5792), and returns the id of its
+/// transaction. The forms of `effect`, and what this proves, are in `docs/spec/batch.md#bundled-calls`.
 ///
 /// # Errors
 ///
 /// [`Failure`] at the first member of `/calls` that is missing, malformed or, with the code `transaction_mismatch`, not as in the order;
-/// `unsupported_family` if the source is not an EVM chain.
-pub fn find_payment(order: &Verified, status: &[u8]) -> Result<String, Failure> {
-    Ok(crate::find_payment(order, status)?)
+/// `unsupported_family` if the source is not an EVM chain, Tron or Solana.
+pub fn find_payment(order: &Verified, effect: &[u8]) -> Result<String, Failure> {
+    Ok(crate::find_payment(order, effect)?)
 }

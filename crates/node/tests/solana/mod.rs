@@ -1,5 +1,6 @@
 //! Reading a swap from honest and lying endpoints of a Solana cluster: honest answers become evidence. A lie becomes "unknown" or a hold,
 //! never a proof of funding.
+mod effect;
 mod fake;
 mod history;
 mod payout;

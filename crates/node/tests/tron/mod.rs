@@ -1,5 +1,6 @@
 //! Reading an order from honest and lying Tron nodes: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
 //! funding.
+mod effect;
 mod fake;
 mod prices;
 mod replace;

@@ -1,0 +1,135 @@
+//! `countersign match`: the transaction of another account, which paid for the owner, on Tron and Solana. Bundled calls of EVM are in
+//! `matches.rs`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign::solana::solana_instruction::{AccountMeta, Instruction};
+use countersign::solana::solana_message::{Message, VersionedMessage};
+use countersign::solana::solana_signature::Signature;
+use countersign::solana::solana_transaction::versioned::VersionedTransaction;
+use countersign::solana::{Address, read};
+use countersign::tron;
+use serde_json::{Value, json};
+
+use crate::matches::{Line, World};
+use crate::support::{Reply, Server};
+
+/// What a node of Tron says about the transaction of a contract with several owners that pays for an order.
+fn info(line: &Line, id: &str, more: u64) -> Value {
+    let swap = &line.value["order"]["source_swap"];
+    let amount = swap["amount"].as_str().unwrap().parse::<u64>().unwrap() + more;
+    let contract = line.value["response"]["result"]["initiate_transaction"]["to"].as_str().unwrap();
+    let contract = tron::Address::parse(contract).unwrap();
+    let initiated = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
+    let topics = json!([initiated, swap["swap_id"], swap["secret_hash"], format!("{amount:064x}")]);
+    let log = json!({"address": hex::encode(contract.bytes()), "topics": topics, "data": ""});
+    json!({"id": id, "blockNumber": 60_000_000, "contractResult": [""], "receipt": {"result": "SUCCESS"}, "log": [log]})
+}
+
+/// What a node of Solana says about a transaction of a program that calls the instruction of an order's own transaction for the owner.
+fn called(line: &Line, encoding: &str, change: impl FnOnce(&mut Vec<u8>)) -> (Value, String) {
+    let own = read::transaction(&line.paying().0).unwrap().message;
+    let keys = own.static_account_keys();
+    let program = |index: u8| keys[usize::from(index)];
+    let instruction = own.instructions().iter().find(|each| each.accounts.len() > 1).unwrap();
+    let metas = instruction.accounts.iter().map(|index| AccountMeta::new(program(*index), false));
+    let called = program(instruction.program_id_index);
+    let accounts = metas.chain([AccountMeta::new_readonly(called, false)]).collect();
+    let outer = Instruction { program_id: Address::from([0x77; 32]), accounts, data: vec![1] };
+    let message = Message::new(&[outer], Some(&Address::from([9; 32])));
+    let index = |key: &Address| message.account_keys.iter().position(|other| other == key).unwrap();
+    let accounts: Vec<_> = instruction.accounts.iter().map(|at| index(&program(*at))).collect();
+    let mut data = instruction.data.clone();
+    change(&mut data);
+    let inner = json!({"programIdIndex": index(&called), "accounts": accounts, "data": bs58::encode(data).into_string(), "stackHeight": 2});
+    let meta = json!({"err": null, "innerInstructions": [{"index": 0, "instructions": [inner]}]});
+    let signature = Signature::from([5; 64]);
+    let transaction = if encoding == "json" {
+        let keys: Vec<_> = message.account_keys.iter().map(ToString::to_string).collect();
+        let outer = &message.instructions[0];
+        let outer = json!({"programIdIndex": outer.program_id_index, "accounts": outer.accounts, "data": "2"});
+        json!({"signatures": [signature.to_string()], "message": {"accountKeys": keys, "instructions": [outer]}})
+    } else {
+        let transaction = VersionedTransaction { signatures: vec![signature], message: VersionedMessage::Legacy(message) };
+        json!([STANDARD.encode(read::transaction_bytes(&transaction)), "base64"])
+    };
+    (json!({"slot": 1, "transaction": transaction, "meta": meta, "version": "legacy"}), signature.to_string())
+}
+
+#[test]
+fn a_payment_of_another_account_is_proven_by_its_effect() {
+    let world = World::new("effect");
+    let envelope = |result: &Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    let tron = Line::load("tron", "tron-record-native-v3");
+    let id = "77".repeat(32);
+    let solana = Line::load("solana", "solana-native-legacy");
+    let [(base64, signature), (decoded, _)] = ["base64", "json"].map(|encoding| called(&solana, encoding, |_| {}));
+    let proven = [
+        (&tron, info(&tron, &id, 0), &id),
+        (&solana, base64.clone(), &signature),
+        (&solana, envelope(&base64), &signature),
+        (&solana, decoded.clone(), &signature),
+        (&solana, envelope(&decoded), &signature),
+    ];
+    for (line, effect, id) in proven {
+        let (code, shown) = world.of(line, effect.to_string().as_bytes());
+        assert_eq!((code, &shown["role"], &shown["form"]), (0, &json!("initiate"), &json!("calls")), "{effect}: {shown}");
+        assert_eq!(&shown["transaction"], &json!(id), "{shown}");
+        let not_proven = shown["not_proven"].as_str().unwrap();
+        assert!(not_proven.contains("wallet or node states the truth") && not_proven.contains("what else the transaction did"), "{shown}");
+    }
+    let mut failed = info(&tron, &id, 0);
+    failed["receipt"]["result"] = json!("OUT_OF_ENERGY");
+    let mut reverted = decoded;
+    reverted["meta"]["err"] = json!({"InstructionError": [0, {"Custom": 1}]});
+    let amount = |data: &mut Vec<u8>| data[8] ^= 1;
+    let [(other, _), (other_decoded, _)] = ["base64", "json"].map(|encoding| called(&solana, encoding, amount));
+    for (line, effect, at) in [
+        (&tron, info(&tron, &id, 1), "/calls/log/0"),
+        (&tron, failed, "/calls/receipt/result"),
+        (&solana, reverted, "/calls/meta/err"),
+        (&solana, other_decoded, "/calls/meta/innerInstructions/0/instructions/0/data"),
+        // With the bytes that were signed, it is the difference from the owner's own transaction.
+        (&solana, other, "/transaction/message/account_keys/0"),
+    ] {
+        let (code, shown) = world.of(line, effect.to_string().as_bytes());
+        assert_eq!((code, &shown["error"]["code"]), (1, &json!("transaction_mismatch")), "{effect}: {shown}");
+        assert_eq!(&shown["error"]["at"], &json!(at), "{shown}");
+        assert!(!shown.to_string().contains("do not sign"), "{shown}");
+    }
+}
+
+/// By the id of a transaction that is not the order's: what it did shows the payment, if enough endpoints agree.
+#[test]
+fn a_payment_of_another_account_is_found_by_the_id() {
+    let world = World::new("effect-id");
+    let (line, other) = (Line::load("tron", "tron-record-native-v3"), Line::load("tron", "tron-native-large"));
+    let (sent, id) = (other.tron(), other.paying().1);
+    let node = |info: Value| {
+        let sent = sent.clone();
+        Server::start(move |seen| match seen.path() {
+            "/wallet/getblockbynum" => {
+                Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)))
+            }
+            "/wallet/gettransactioninfobyid" => Reply::json(200, info.to_string()),
+            _ => Reply::json(200, sent.to_string()),
+        })
+    };
+    let honest = || node(info(&line, &id, 0));
+    let lying = || node(info(&line, &id, 1));
+    for (servers, expected) in [
+        (vec![honest()], 0),
+        (vec![lying()], 1),
+        (vec![honest(), lying(), honest()], 0),
+        (vec![lying(), honest(), lying()], 1),
+        (vec![honest(), lying(), node(json!({}))], 1),
+    ] {
+        let urls: Vec<_> =
+            servers.iter().enumerate().map(|(at, server)| json!({"url": server.base, "provider": format!("p{at}")})).collect();
+        let nodes = world.home.file("nodes.json", &json!({"tron": urls}).to_string());
+        let (code, shown) = world.run(&line, &["--id", &id, "--nodes", &nodes]);
+        assert_eq!(code, expected, "{shown}");
+        let (form, error) = (shown["form"].as_str(), shown["error"]["code"].as_str());
+        assert_eq!((form, error), if code == 0 { (Some("receipt"), None) } else { (None, Some("transaction_mismatch")) }, "{shown}");
+    }
+}
