@@ -6,6 +6,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{PubkeyHash, ScriptBuf, ScriptHash, XOnlyPublicKey, base58};
 use countersign_core::chains::address::{hrp, parse};
 use countersign_core::chains::{BitcoinNet, Coin, Network};
+use countersign_core::json::At;
 use countersign_core::{Account, Amount, Code, Family, Refusal, U256, address_refusal};
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +88,8 @@ impl Chain {
     ///
     /// [`Code::AddressNetwork`], [`Code::AddressChecksum`] or [`Code::AddressMalformed`], at `location`.
     pub fn script(self, address: &str, location: &str) -> Result<ScriptBuf, Refusal> {
-        let account = parse(&Network::Bitcoin(self.coin, self.net), address).map_err(|error| address_refusal(error, address, location))?;
+        let account = parse(&Network::Bitcoin(self.coin, self.net), address)
+            .map_err(|error| address_refusal(error, address, &At::root(location), ""))?;
         Ok(ScriptBuf::from_bytes(account.bytes().to_vec()))
     }
 

@@ -6,7 +6,7 @@ use bitcoin::psbt::{Psbt, PsbtSighashType};
 use bitcoin::script::Instruction;
 use bitcoin::secp256k1::ecdsa;
 use bitcoin::{Amount, Script, ScriptBuf, TapSighashType, Transaction, Witness};
-use countersign_core::json::Cursor;
+use countersign_core::json::{At, Cursor};
 use countersign_core::wire::OrderRecord;
 use countersign_core::{
     ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, TypedValue, U256, Warnings, family,
@@ -112,7 +112,7 @@ impl family::Deposit for Deposit {
 
     fn verify(order: &OrderContext<'_>, warnings: &mut Warnings, _: family::Seal<Self>) -> Result<(Self, Option<SwapTerms>), Refusal> {
         let chain = Chain::from_network(&order.source.chain.network)
-            .ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;
+            .ok_or_else(|| At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset"))?;
         let result = order.result.object()?;
         let (to, stated) = (result.need("to")?, result.need("amount")?.decimal()?);
         let amount = check_amount(order, chain, stated)?;
@@ -202,9 +202,10 @@ fn swap_terms(tree: &Tree) -> SwapTerms {
 
 /// Requires that the amount is the requested one, and at most the chain's supply.
 fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<Amount, Refusal> {
-    order.check_amount(amount, &|code| Refusal::new(code, "/response/result/amount"))?;
+    order.check_amount(amount, &|code| At::RESPONSE.refuse_below(code, "/result/amount"))?;
     chain.checked_amount(amount).ok_or_else(|| {
-        Refusal::new(Code::AmountAboveSupply, "/request/source/amount")
+        At::REQUEST
+            .refuse_below(Code::AmountAboveSupply, "/source/amount")
             .with_expected(TypedValue::AtMost(U256::from(chain.supply().to_sat())))
             .with_actual(amount)
     })
@@ -213,7 +214,7 @@ fn check_amount(order: &OrderContext<'_>, chain: Chain, amount: U256) -> Result<
 /// Requires that the requested refund key is an x-only key, and can be the owner's.
 fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
     let Some(delegate) = &order.delegate else { return Ok(()) };
-    let refuse = |code| Refusal::new(code, "/request/source/delegate");
+    let refuse = |code| At::REQUEST.refuse_below(code, "/source/delegate");
     if delegate.array::<32>().is_none() {
         let refusal = refuse(Code::InitiatorMismatch).with_reason("the refund key is an address, but must be an x-only key");
         return Err(refusal.with_actual(hex::encode(delegate.bytes())));
@@ -223,7 +224,7 @@ fn check_delegate(order: &OrderContext<'_>) -> Result<(), Refusal> {
 
 /// Requires a taproot address on the asset's chain.
 fn check_taproot(chain: Chain, to: Cursor<'_, '_>) -> Result<ScriptBuf, Refusal> {
-    let script = chain.script(to.text()?, &to.at().to_string())?;
+    let script = chain.script(to.text()?, "").map_err(|refusal| refusal.within(to.at()))?;
     if script.is_p2tr() { Ok(script) } else { Err(to.refuse(Code::NotTaproot)) }
 }
 
@@ -262,7 +263,7 @@ fn check_derivation(
         warnings.warn(Code::AddressOnTrust);
         return Ok(None);
     };
-    order.check_secret_hash(secret_hash, &|code| Refusal::new(code, "/request/secret_hash"))?;
+    order.check_secret_hash(secret_hash, &|code| At::REQUEST.refuse_below(code, "/secret_hash"))?;
     let tree = htlc::search(order, &output_key, delegate, secret_hash).ok_or_else(|| {
         let reason = "no pinned solver and no timelock of the policy give this address with your key and secret hash";
         to.refuse(Code::AddressNotDerived).with_reason(reason)
@@ -274,7 +275,7 @@ fn check_derivation(
 
 /// Checks each term of the record, and returns its HTLC.
 fn tree_of_record(order: &OrderContext<'_>, chain: Chain, record: &OrderRecord, warnings: &mut Warnings) -> Result<Tree, Refusal> {
-    let refuse = |code, member: &str| Refusal::new(code, format!("{}/source_swap/{member}", order.record_at));
+    let refuse = |code, member: &str| order.record_at.refuse_below(code, &format!("/source_swap/{member}"));
     let swap = &record.source_swap;
     let htlc = htlc::from_record(order.source, chain, swap, &|key| order.is_known_key(order.source, key), &refuse)?;
     if let Some(delegate) = &order.delegate

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
+use countersign::json::At;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
 use countersign_client::driver::{Chains as _, OrderState};
@@ -299,7 +300,7 @@ impl Kept {
         };
         let record = record.ok_or_else(|| usage("the state directory has no record of this order: pass one with --order"))?;
         if !record.order_id.eq_ignore_ascii_case(id.as_str()) {
-            let refusal = Refusal::new(Code::RecordMismatch, "/order/order_id");
+            let refusal = At::RECORD.refuse_below(Code::RecordMismatch, "/order_id");
             return Err(refusal.with_expected(id.as_str()).with_actual(&record.order_id).into());
         }
         let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None, terms: None }) };
@@ -416,7 +417,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
     let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
-    let owner = swap.request().source.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/request/source/owner"))?;
+    let owner = swap.request().source.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, "/source/owner"))?;
     let flow = Flow::new(args.service.client(session)?, registry, policy);
     let answer = service::run(async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {

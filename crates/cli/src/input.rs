@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use countersign::json::{self, Cursor, Value};
+use countersign::json::{self, At, Cursor, Value};
 use countersign::tron::Permission;
 use countersign::{Code, Family, Key, Policy, Refusal, Registry};
 use countersign_json::line::Case;
@@ -210,15 +210,15 @@ impl Texts {
     }
 
     fn parse(&self) -> Result<Values<'_>, Refusal> {
-        fn value<'t>(text: Option<&'t Zeroizing<Vec<u8>>>, prefix: &str) -> Result<Option<Value<'t>>, Refusal> {
-            text.map(|text| json::parse(text).map_err(|refusal| refusal.with_prefix(prefix))).transpose()
+        fn value<'t>(text: Option<&'t Zeroizing<Vec<u8>>>, at: At<'_>) -> Result<Option<Value<'t>>, Refusal> {
+            text.map(|text| json::parse(text).map_err(|refusal| refusal.within(&at))).transpose()
         }
         Ok(Values {
-            case: value(self.case.as_ref(), "")?,
-            request: value(self.request.as_ref(), "/request")?,
-            response: value(self.response.as_ref(), "/response")?,
-            order: value(self.order.as_ref(), "/order")?,
-            wallet: value(self.wallet.as_ref(), "/wallet")?,
+            case: self.case.as_ref().map(|text| json::parse_case(text)).transpose()?,
+            request: value(self.request.as_ref(), At::REQUEST)?,
+            response: value(self.response.as_ref(), At::RESPONSE)?,
+            order: value(self.order.as_ref(), At::RECORD)?,
+            wallet: value(self.wallet.as_ref(), At::root("/wallet"))?,
         })
     }
 }

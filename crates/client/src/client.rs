@@ -155,10 +155,11 @@ impl<T: Transport> Client<T> {
     async fn order_with(&self, id: &OrderId, retry: &Retry) -> Result<Answer<OrderRecord>, Error> {
         let reader = |node: Cursor<'_, '_>| {
             let record = OrderRecord::read(node)?;
+            let wrong = || node.at().refuse_below(Code::RecordMismatch, "/order_id");
             if record.order_id.eq_ignore_ascii_case(id.as_str()) {
                 return Ok(record);
             }
-            Err(Refusal::new(Code::RecordMismatch, "/result/order_id").with_expected(id.as_str()).with_actual(record.order_id))
+            Err(wrong().with_expected(id.as_str()).with_actual(record.order_id))
         };
         self.call_with(retry, &self.api.order(id), |response| response::read_with(response, reader)).await
     }

@@ -3,7 +3,8 @@
 
 use countersign::bitcoin::bitcoin::OutPoint;
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
-use countersign::{Code, Leg, OrderRecord, Refusal, Registry};
+use countersign::json::At;
+use countersign::{Code, Leg, OrderRecord, Origin, Refusal, Registry};
 
 /// The number of outputs of a funding transaction that are searched for the deposit.
 const MAX_OUTPUTS: u32 = 64;
@@ -41,5 +42,5 @@ pub fn instant_refund(
             Err(refusal) => first = first.or(Some(refusal)),
         }
     }
-    Err(first.unwrap_or_else(|| Refusal::new(Code::SighashMismatch, "/hashes")))
+    Err(first.unwrap_or_else(|| At::of("/hashes", Origin::Service).refuse(Code::SighashMismatch)))
 }

@@ -1,12 +1,15 @@
 //! Parses the responses of the interface, independently of any HTTP stack (`docs/spec/service.md#envelopes`).
 
-use countersign::json::{self, Cursor};
+use countersign::json::{self, At, Cursor};
 use countersign::wire::{self, Read};
-use countersign::{Code, Refusal, text};
+use countersign::{Code, Origin, Refusal, text};
 
 use crate::error::Error;
 use crate::retry;
 use countersign_transport::Response;
+
+/// A body, which the service wrote.
+const BODY: At<'_> = At::of("", Origin::Service);
 
 /// A parsed result together with the body that contained it. Orders are verified from the bytes of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,13 +86,13 @@ fn ok(response: Response) -> Result<Vec<u8>, Error> {
 /// Returns the text of an error envelope.
 fn service_error(body: &[u8]) -> Option<String> {
     let value = json::parse(body).ok()?;
-    let error = Cursor::root(&value, "").object().ok()?.get("error")?.text().ok()?;
+    let error = Cursor::new(&value, BODY).object().ok()?.get("error")?.text().ok()?;
     Some(text::escape_untrusted(error))
 }
 
 fn open<T>(body: &[u8], reader: impl FnOnce(Cursor<'_, '_>) -> Result<T, Refusal>) -> Result<T, Error> {
-    let value = json::parse(body).map_err(Error::Shape)?;
-    reader(Cursor::root(&value, "")).map_err(|refusal| match refusal.code() {
+    let value = json::parse(body).map_err(|refusal| Error::Shape(refusal.within(&BODY)))?;
+    reader(Cursor::new(&value, BODY)).map_err(|refusal| match refusal.code() {
         Code::ServiceError => {
             Error::Service { status: 200, error: refusal.actual().map(ToString::to_string).unwrap_or_default(), retry_after: None }
         }

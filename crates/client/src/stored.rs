@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use countersign::json::{self, Cursor};
+use countersign::json::{self, At, Cursor};
 use countersign::wire::{self, Read};
 use countersign::{Code, CreateOrder, Proposal, Refusal};
 use serde::ser::{Error as _, SerializeStruct};
@@ -122,16 +122,17 @@ impl CreatedOrder {
 
 /// Reads the id and the request of a stored swap.
 fn members(text: &[u8]) -> Result<(String, CreateOrder), Refusal> {
-    let value = json::parse(text)?;
+    let value = json::parse_case(text)?;
     let root = Cursor::root(&value, "");
     let members = root.object()?;
-    Ok((members.need("id")?.text()?.to_owned(), CreateOrder::read(members.need("request")?)?))
+    let id = members.need("id")?.text()?.to_owned();
+    Ok((id, CreateOrder::read(Cursor::new(members.need("request")?.value(), At::REQUEST))?))
 }
 
 /// Reads the order id that a response contains.
 fn order_id(response: &[u8]) -> Result<OrderId, Refusal> {
-    let value = json::parse(response).map_err(|refusal| refusal.with_prefix("/response"))?;
-    wire::with_result(Cursor::root(&value, "/response"), OrderId::from_result)
+    let value = json::parse(response).map_err(|refusal| refusal.within(&At::RESPONSE))?;
+    wire::with_result(Cursor::new(&value, At::RESPONSE), OrderId::from_result)
 }
 
 impl FromStr for CreatedOrder {

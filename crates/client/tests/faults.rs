@@ -5,8 +5,10 @@ use crate::support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use countersign_client::countersign::CreateOrder;
-use countersign_client::{Action, Api, AppId, Client, Error, ErrorCode, Http, OrderId, Retry, Timeouts};
+use countersign_client::countersign::{Blame, CreateOrder, Origin, U256};
+use countersign_client::{
+    Action, Api, AppId, Client, Error, ErrorCode, Http, OrderFilter, OrderId, QuoteAmount, QuoteRequest, Retry, Timeouts,
+};
 use support::{Fixture, Reply, Server};
 
 const ID: &str = "f8a12d1320fce93c5888b6014abeb5f5de85ecc8c0eef8133f3da03822592121";
@@ -206,7 +208,10 @@ async fn shapes_of_records() {
         let server = Server::start(move |_| Reply::ok(&order));
         let id = OrderId::parse(record["order_id"].as_str().unwrap()).unwrap();
         client(&server.base).order(&id).await.map(|answer| answer.value).map_err(|error| match error {
-            Error::Shape(refusal) => (refusal.code().name(), refusal.location().to_owned()),
+            Error::Shape(refusal) => {
+                assert_eq!((refusal.blame(), refusal.remedy()), (Blame::Service, "do not sign; report the service"), "{refusal}");
+                (refusal.code().name(), refusal.location().to_owned())
+            }
             other => panic!("{other}"),
         })
     };
@@ -229,5 +234,38 @@ async fn shapes_of_records() {
     ] {
         let refused = get(&|order| *order.pointer_mut(at).unwrap() = value.clone()).await.unwrap_err();
         assert_eq!(refused, (code, format!("/result{at}")));
+    }
+}
+
+/// Whatever the service sends in a wrong shape, the service is to blame for it, and no user is told to check an input.
+#[tokio::test]
+async fn nobody_is_blamed_for_what_the_service_sent() {
+    let quote = QuoteRequest::new("base:usdc".parse().unwrap(), "bitcoin:btc".parse().unwrap(), QuoteAmount::From(U256::from(7)));
+    for body in [r#"{"status":"Ok","result":true}"#, r#"{"status":"Ok","result":{"x":1,"x":2}}"#, "{"] {
+        let server = Server::start(move |_| Reply::json(200, body));
+        let client = client(&server.base);
+        let failed = [
+            client.quote(&quote).await.map(drop),
+            client.create_order(&order()).await.map(drop),
+            client.order(&id()).await.map(drop),
+            client.orders_page(&OrderFilter::default()).await.map(drop),
+            client.instant_refund_hash(&id()).await.map(drop),
+            client.earnings().await.map(drop),
+            client.chains(&[]).await.map(drop),
+            client.assets(&[]).await.map(drop),
+            client.liquidity(&[]).await.map(drop),
+            client.fee(&[]).await.map(drop),
+            client.fees(&[]).await.map(drop),
+            client.volume(&[]).await.map(drop),
+            client.schemas().await.map(drop),
+            client.schema("evm:htlc").await.map(drop),
+            client.policy().await.map(drop),
+            client.registry().await.map(drop),
+        ];
+        for (index, result) in failed.into_iter().enumerate() {
+            let Err(Error::Shape(refusal)) = result else { panic!("{index}: {result:?}") };
+            assert_eq!((refusal.origin(), refusal.blame()), (Origin::Service, Blame::Service), "{index}: {refusal}");
+            assert!(refusal.to_string().contains("report the service"), "{index}: {refusal}");
+        }
     }
 }

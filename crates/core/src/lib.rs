@@ -29,8 +29,8 @@ pub use evidence::{
 pub use funding::{ApprovalStep, FundingPath, Gasless, SentBy};
 pub use json::number::{self, Hex};
 pub use report::{
-    Amount, Blame, ByteCoverage, Code, Line, NetworkFee, OrderStage, OrderTerms, ParseError, Refusal, Severity, Summary, Timelock, Told,
-    Topic, TypedValue, Warning, Warnings, text,
+    Amount, Blame, ByteCoverage, Code, Line, NetworkFee, OrderStage, OrderTerms, Origin, ParseError, Refusal, Severity, Summary, Timelock,
+    Told, Topic, TypedValue, Warning, Warnings, text,
 };
 pub use ruint::aliases::U256;
 pub use state::{

@@ -180,7 +180,7 @@ pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, BitcoinLimits, Blame, BlockHeight, ByteCoverage, Chain, ChainProfile,
     Change, Code, Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission,
     Generation, HeadDoubt, Hex, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc,
-    Network, NetworkFee, Notice, ObservedAt, OrderRecord, OrderStage, OrderTerms, Pace, ParseError, Policy, Precondition, Proposal,
+    Network, NetworkFee, Notice, ObservedAt, OrderRecord, OrderStage, OrderTerms, Origin, Pace, ParseError, Policy, Precondition, Proposal,
     Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction,
     SignerError, SigningRequest, SolanaGeneration, SolanaLimits, Solver, Span, Sponsor, Stage, StarknetGeneration, StarknetLimits,
     SuiLimits, Summary, Timelock, TokenStandard, Told, Topic, TronLimits, TypedValue, U256, UnixTime, UnsignedOrder, VerifiedOrder,

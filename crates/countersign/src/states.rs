@@ -77,7 +77,7 @@ macro_rules! list {
 for_each_family! { list! [] }
 
 fn unsupported(family: Family) -> Refusal {
-    Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_actual(family)
+    countersign_core::json::At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset").with_actual(family)
 }
 
 /// Verifies an order of any family: the pinned chain of the source asset decides which.

@@ -1,4 +1,5 @@
 //! Codes are stable words, and every refusal is one line that can be shown.
+use countersign::json::At;
 use countersign::{Blame, Code, Refusal};
 
 #[test]
@@ -13,11 +14,11 @@ fn the_display_of_every_code_is_one_line() {
         assert!(refusal.to_string().starts_with(&format!("{} at /a/b#4-36: ", code.name())), "{refusal}");
         assert!(refusal.message().contains(refusal.remedy()), "{refusal}");
         // Whoever made the mistake is told what to do, in the service's document and in one's own.
-        for location in ["/response/b", "/order/b", "/request/b", "/nonce", ""] {
-            let refusal = Refusal::new(*code, location);
+        for at in [At::RESPONSE, At::RECORD, At::REQUEST, At::root("/nonce"), At::root("")] {
+            let refusal = at.refuse(*code);
             let told = refusal.remedy();
             assert!(!told.is_empty() && refusal.message().ends_with(told), "{refusal}");
-            assert!(refusal.blame() != Blame::Caller || !told.contains("report the service"), "{location}: {refusal}");
+            assert!(refusal.blame() != Blame::Caller || !told.contains("report the service"), "{at}: {refusal}");
         }
     }
 }

@@ -2,7 +2,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use countersign::{Code, EvmGeneration, Generation, Notice, Registry, StarknetGeneration};
+use countersign::{Blame, Code, EvmGeneration, Generation, Notice, Origin, Registry, StarknetGeneration};
 use countersign_testkit::{Tree, asset_index, registry, registry_json, set};
 use serde_json::{Value, json};
 
@@ -348,7 +348,12 @@ fn what_cannot_be_read_is_named_and_the_rest_is_pinned() {
             ("/liquidity/41", Code::MissingField),
         ]
     );
-    assert!(Registry::from_service(b"{}", b"[]", b"[]").is_err(), "a body that is not a list");
+    assert!(notices.iter().all(|notice| notice.refusal.origin() == Origin::Service), "{notices:?}");
+    let refusal = Registry::from_service(b"{}", b"[]", b"[]").expect_err("a body that is not a list");
+    assert_eq!((refusal.blame(), refusal.remedy()), (Blame::Service, "do not sign; report the service"), "{refusal}");
+    // The same in the wallet's own file is the wallet's.
+    let own = Registry::from_json(br#"{"chains":7}"#).expect_err("not a list");
+    assert_eq!((own.blame(), own.remedy()), (Blame::Caller, "correct the field"), "{own}");
 }
 
 /// The digest is that of the file, whatever the order in which the lists came.

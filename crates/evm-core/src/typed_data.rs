@@ -271,7 +271,7 @@ fn read_domain(
 
 /// Replaces the code of a refusal and keeps its location.
 fn at_code(refusal: Refusal, code: Code) -> Refusal {
-    Refusal::new(code, refusal.location()).with_reason("a member that the contract's domain does not have")
+    refusal.with_code(code).with_reason("a member that the contract's domain does not have")
 }
 
 const DOMAIN_TYPE: [(&str, &str); 4] =
@@ -282,9 +282,9 @@ const INITIATE_TYPE: [(&str, &str); 5] =
 /// Requires that the declared types are exactly those that the contract hashes, and returns whether destination data is among them.
 fn check_types(cursor: Cursor<'_, '_>) -> Result<bool, Refusal> {
     let members = cursor.object()?;
-    members.only(&["EIP712Domain", "Initiate"]).map_err(|refusal| {
-        Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("the typed data declares a type that is not used")
-    })?;
+    members
+        .only(&["EIP712Domain", "Initiate"])
+        .map_err(|refusal| refusal.with_code(Code::TypedDataTypes).with_reason("the typed data declares a type that is not used"))?;
     if let Some(domain) = members.get("EIP712Domain") {
         check_declared_type(domain, &DOMAIN_TYPE)?;
     }

@@ -9,8 +9,9 @@
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
 use countersign_core::chains::{Network, digits};
+use countersign_core::json::At;
 use countersign_core::wire::Earnings;
-use countersign_core::{Code, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
+use countersign_core::{Code, Origin, Refusal, Registry, Role, SentBy, Summary, Topic, Warnings, family};
 
 use crate::deposit::Call;
 use crate::transaction::{EvmTransaction, TxContext, Unsigned};
@@ -31,6 +32,9 @@ sol! {
 
 /// Gas limit of the call. It covers the recovery of a signature, a few storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 200_000;
+
+/// A row of earnings, which the service lists.
+const EARNINGS: At<'_> = At::of("", Origin::Service);
 
 /// Length of the distributor's signature in bytes.
 const SIGNATURE: usize = 65;
@@ -58,41 +62,39 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// The location is the field of the row. [`Code::UnknownAsset`]; [`Code::UnsupportedFamily`] for an asset of another family;
+    /// The location is the field of the row, which comes from the service. [`Code::UnknownAsset`]; [`Code::UnsupportedFamily`] for an asset of another family;
     /// [`Code::UnknownToken`] if the token is not the pinned one; [`Code::UnknownContract`] for a contract that cannot be a
     /// distributor; [`Code::MissingField`] if a field of the claim is missing; [`Code::AddressMalformed`],
     /// [`Code::AddressChecksum`] or [`Code::SignatureMalformed`].
     pub fn from_earnings(earnings: &Earnings, registry: &Registry) -> Result<Option<Self>, Refusal> {
+        let refuse = |code, at: &str| EARNINGS.refuse_below(code, at);
         let (contract, signature) = match (&earnings.claim_contract, &earnings.claim_signature) {
             (None, None) => return Ok(None),
             (Some(contract), Some(signature)) => (contract, signature),
-            (None, _) => return Err(Refusal::new(Code::MissingField, "/claim_contract")),
-            (_, None) => return Err(Refusal::new(Code::MissingField, "/claim_signature")),
+            (None, _) => return Err(refuse(Code::MissingField, "/claim_contract")),
+            (_, None) => return Err(refuse(Code::MissingField, "/claim_signature")),
         };
-        let asset = registry
-            .asset(earnings.asset.as_str())
-            .ok_or_else(|| Refusal::new(Code::UnknownAsset, "/asset").with_actual(&earnings.asset))?;
+        let asset =
+            registry.asset(earnings.asset.as_str()).ok_or_else(|| refuse(Code::UnknownAsset, "/asset").with_actual(&earnings.asset))?;
         let Network::Evm(chain_id) = asset.chain.network else {
-            return Err(Refusal::new(Code::UnsupportedFamily, "/asset").with_expected("an EVM asset").with_actual(&earnings.asset));
+            return Err(refuse(Code::UnsupportedFamily, "/asset").with_expected("an EVM asset").with_actual(&earnings.asset));
         };
-        let text = earnings.token_address.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, "/token_address"))?;
+        let text = earnings.token_address.as_deref().ok_or_else(|| refuse(Code::MissingField, "/token_address"))?;
         let token = address(chain_id, text, "/token_address")?;
         let pinned = asset.token.as_ref().and_then(|token| crate::address::from_account(token.account.as_ref()?));
         if pinned != Some(token) {
             let expected = pinned.map_or_else(|| "a native asset has no token".to_owned(), |token| token.to_string());
-            return Err(Refusal::new(Code::UnknownToken, "/token_address").with_expected(expected).with_actual(text));
+            return Err(refuse(Code::UnknownToken, "/token_address").with_expected(expected).with_actual(text));
         }
         let to = address(chain_id, &earnings.affiliate, "/affiliate")?;
         let distributor = address(chain_id, contract, "/claim_contract")?;
         if distributor.is_zero() || distributor == token || distributor == to {
-            return Err(Refusal::new(Code::UnknownContract, "/claim_contract")
-                .with_expected("a distributor contract")
-                .with_actual(contract));
+            return Err(refuse(Code::UnknownContract, "/claim_contract").with_expected("a distributor contract").with_actual(contract));
         }
         let signature = digits::bytes(signature.strip_prefix("0x").unwrap_or(signature))
             .ok()
             .filter(|bytes| bytes.len() == SIGNATURE)
-            .ok_or_else(|| Refusal::new(Code::SignatureMalformed, "/claim_signature").with_expected("65 bytes in hex"))?;
+            .ok_or_else(|| refuse(Code::SignatureMalformed, "/claim_signature").with_expected("65 bytes in hex"))?;
         let data = encode(to, token, earnings.total_earnings, &signature).into();
         let call = Call { to: distributor, data, value: U256::ZERO, gas_limit: GAS_LIMIT };
         let chain = asset.chain_name().to_owned();
@@ -137,5 +139,5 @@ pub fn encode(to: Address, token: Address, total_rewards: U256, signature: &[u8]
 }
 
 fn address(chain_id: u64, text: &str, at: &'static str) -> Result<Address, Refusal> {
-    crate::address::parse(chain_id, text).map_err(|error| Refusal::new(error, at).with_actual(text))
+    crate::address::parse(chain_id, text).map_err(|error| EARNINGS.refuse_below(error, at).with_actual(text))
 }

@@ -5,7 +5,7 @@
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, U256};
 use countersign_core::chains::Network;
-use countersign_core::json::{Cursor, Members};
+use countersign_core::json::{At, Cursor, Members};
 use countersign_core::{
     ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary,
     SwapTerms, Warnings, family,
@@ -129,7 +129,7 @@ struct Expected {
 impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let Network::Evm(chain_id) = order.source.chain.network else {
-            return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
+            return Err(At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset"));
         };
         let convert = address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);

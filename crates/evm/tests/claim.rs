@@ -1,7 +1,7 @@
 //! The claim of affiliate earnings, compared with its documented layout and a general encoder.
-use countersign_core::json::{self, Cursor};
+use countersign_core::json::{self, At, Cursor};
 use countersign_core::wire::{Earnings, Read};
-use countersign_core::{Code, Refusal, RequestId, Role};
+use countersign_core::{Code, Origin, Refusal, RequestId, Role};
 use countersign_evm::alloy_dyn_abi::DynSolValue;
 use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign_evm::claim::{Claim, encode};
@@ -27,7 +27,7 @@ fn row() -> Value {
 fn claim(row: &Value) -> Result<Option<Claim>, Refusal> {
     let text = row.to_string();
     let value = json::parse(text.as_bytes()).unwrap();
-    Claim::from_earnings(&Earnings::read(Cursor::root(&value, ""))?, registry())
+    Claim::from_earnings(&Earnings::read(Cursor::new(&value, At::of("", Origin::Service)))?, registry())
 }
 
 #[test]
@@ -95,6 +95,7 @@ fn what_cannot_be_a_claim_is_refused() {
         row[member] = value;
         let refusal = claim(&row).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (code, format!("/{member}").as_str()));
+        assert_eq!(refusal.origin(), Origin::Service, "{refusal}");
     }
 }
 

@@ -19,7 +19,7 @@
 //! destination would silently be ignored.
 
 use countersign::recover::Recovery;
-use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder};
+use countersign::{Code, Origin, Policy, Refusal, Unsigned, UnsignedOrder};
 use countersign_core::json::{Cursor, Members};
 
 use crate::family::inputs;
@@ -172,7 +172,7 @@ fn read_sender<A>(members: &Members<'_, '_>, payee: A, read: impl FnOnce(Cursor<
     members.get("sender").map_or(Ok(payee), read)
 }
 
-/// Puts `/wallet` in front of a refusal's location, unless it is located in the record.
+/// Puts `/wallet` in front of a refusal's location, unless the fault is in the record, which the service wrote.
 fn in_wallet(refusal: Refusal) -> Refusal {
-    if refusal.location().starts_with("/order/") { refusal } else { refusal.with_prefix("/wallet") }
+    if refusal.origin() == Origin::Service { refusal } else { refusal.with_prefix("/wallet") }
 }

@@ -56,6 +56,7 @@ proptest! {
             if let Err(refusal) = prepare(recovery, &wallet) {
                 let at = refusal.location();
                 prop_assert!(at.starts_with("/wallet") || at.starts_with("/order/source_swap"), "{at}: {refusal}");
+                countersign_testkit::lines::check_origin(&refusal);
             }
         }
     }

@@ -38,7 +38,7 @@ fn with_proposal<T>(id: &str, changes: &[(&str, Value)], then: impl FnOnce(Propo
     }
     let text = |member: &str| line[member].to_string();
     let (request, response, record) = (text("request"), text("response"), text("order"));
-    let request = CreateOrder::read(json::Cursor::root(&json::parse(request.as_bytes()).unwrap(), "/request")).unwrap();
+    let request = CreateOrder::read(json::Cursor::new(&json::parse(request.as_bytes()).unwrap(), json::At::REQUEST)).unwrap();
     then(Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes()))
 }
 

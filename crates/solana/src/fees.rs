@@ -184,6 +184,11 @@ impl FeeLimits {
         Ok(())
     }
 
+    /// Returns the member of the policy that limits the price, if the fee's price is above it, or else the one that limits the compute units.
+    pub(crate) const fn exceeded_by(self, fee: PriorityFee) -> &'static str {
+        if fee.compute_unit_price > self.price { "solana_compute_unit_price" } else { "solana_compute_unit_limit" }
+    }
+
     /// Requires that the fee that the wallet sets is within the policy.
     pub(crate) fn check_own(self, fee: PriorityFee) -> Result<(), Refusal> {
         let refuse = |member: &str| Refusal::new(Code::GasLimitTooHigh, format!("/priority_fee/{member}"));

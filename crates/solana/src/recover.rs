@@ -175,8 +175,7 @@ impl Recovery {
         if let Some(fee) = path.priority_fee {
             fee.set(&mut message).ok_or_else(|| Refusal::new(Code::TransactionTooLarge, "/priority_fee"))?;
             if let Err(refusal) = self.fee_limits.check_own(fee) {
-                let limit = if refusal.location().ends_with("_limit") { "solana_compute_unit_limit" } else { "solana_compute_unit_price" };
-                return Err(self.expense(&message).explain(refusal, limit));
+                return Err(self.expense(&message).explain(refusal, self.fee_limits.exceeded_by(fee)));
             }
         }
         path.set_nonce(fee_payer, &mut message)?;

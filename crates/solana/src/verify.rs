@@ -93,7 +93,7 @@ impl Expected {
         let convert = address::from_account;
         let program = order.pinned_htlc(convert)?;
         let token = order.pinned_token(convert)?.map(|mint| Token { mint, program: token_program(order.source) });
-        let unknown = || Refusal::new(Code::UnknownGeneration, "/request/source/asset");
+        let unknown = || At::REQUEST.refuse_below(Code::UnknownGeneration, "/source/asset");
         let generation = SolanaGeneration::expected(order.source.generation).ok_or_else(unknown)?;
         Ok(Self { htlc: Htlc { program, token, generation }, owner: order.owner_as(convert)? })
     }

@@ -318,7 +318,7 @@ fn check_domain(cursor: Cursor<'_, '_>, form: &MessageForm, generation: &Starkne
     }
     members
         .only(&["name", "version", "chainId", "revision"])
-        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("not a member of the contract's domain"))?;
+        .map_err(|refusal| refusal.with_code(Code::TypedDataDomain).with_reason("not a member of the contract's domain"))?;
     let name = members.need("name")?;
     if felt::read_short_string(name)? != domain.name {
         return Err(name.refuse(Code::TypedDataDomain).with_expected(Text(domain.name).to_string()));
@@ -354,9 +354,9 @@ fn check_types(cursor: Cursor<'_, '_>, form: &MessageForm, generation: &Starknet
     if let Some(older) = members.get("StarkNetDomain") {
         return Err(older.at().refuse(Code::TypedDataRevision).with_reason("StarkNetDomain is the domain type of revision 0"));
     }
-    members.only(&["StarknetDomain", "Initiate"]).map_err(|refusal| {
-        Refusal::new(Code::TypedDataTypes, refusal.location()).with_reason("the type is never used, or is built into SNIP-12")
-    })?;
+    members
+        .only(&["StarknetDomain", "Initiate"])
+        .map_err(|refusal| refusal.with_code(Code::TypedDataTypes).with_reason("the type is never used, or is built into SNIP-12"))?;
     check_declared_type(members.need("StarknetDomain")?, &DOMAIN_TYPE)?;
     let initiate = members.need("Initiate")?;
     let check = |names_contract| {

@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/starknet.md#payload`.
 
 use countersign_core::chains::Network;
-use countersign_core::json::Cursor;
+use countersign_core::json::{At, Cursor};
 use countersign_core::report::settled_by_approval;
 use countersign_core::{
     ApprovalStep, ByteCoverage, CallPayloads, Code, OrderContext, Refusal, Role, StarknetGeneration, Summary, SwapTerms, U256, Warnings,
@@ -142,7 +142,7 @@ impl Expected {
             Network::Starknet(chain) => felt::from_short_string(chain).ok(),
             _ => None,
         };
-        let chain_id = chain_id.ok_or_else(|| Refusal::new(Code::UnsupportedFamily, "/request/source/asset"))?;
+        let chain_id = chain_id.ok_or_else(|| At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset"))?;
         let convert = address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
         let delegate = order.delegate.as_ref().and_then(convert);
@@ -257,7 +257,7 @@ fn check_typed_data(
     if destination_data.is_some_and(|data| !data.is_empty()) {
         return Err(cursor.at().refuse(Code::PayloadsDisagree).with_reason("the typed data lacks the destination data of the call"));
     }
-    let domain = Domain::of_asset(order.source, pins.chain_id, |code| Refusal::new(code, "/request/source/asset"))?;
+    let domain = Domain::of_asset(order.source, pins.chain_id, |code| At::REQUEST.refuse_below(code, "/source/asset"))?;
     let is_domain_pinned = order.source.record.htlc.as_ref().is_some_and(|htlc| htlc.domain.is_some());
     let form = MessageForm { domain, is_domain_pinned, is_generation_pinned: order.source.generation.is_some() };
     Message::read(order.source, cursor, &form, pins.htlc, terms).map(Some)

@@ -92,14 +92,14 @@ struct Expected {
 
 impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
-        const ASSET: &str = "/request/source/asset";
+        const ASSET: &str = "/source/asset";
         let (asset, convert) = (order.source, address::from_account);
         let package = order.pinned_htlc(convert)?;
         let registry = asset.htlc_registry.as_ref().and_then(convert).ok_or_else(|| {
-            Refusal::new(Code::UnknownAsset, ASSET).with_reason("no orders registry is pinned").with_actual(&asset.record.id)
+            At::REQUEST.refuse_below(Code::UnknownAsset, ASSET).with_reason("no orders registry is pinned").with_actual(&asset.record.id)
         })?;
         let version = asset.record.htlc.as_ref().and_then(|htlc| htlc.registry_initial_shared_version.as_deref());
-        let malformed = |what: &'static str| Refusal::new(Code::RegistryMalformed, ASSET).with_reason(what);
+        let malformed = |what: &'static str| At::REQUEST.refuse_below(Code::RegistryMalformed, ASSET).with_reason(what);
         let version = version.map(|text| text.parse().map_err(|_| malformed("the pinned version of the orders registry is not a number")));
         let coin_type = htlc::coin_type(asset).ok_or_else(|| malformed("the pinned coin is not a Move type"))?;
         Ok(Self { package, registry, registry_version: version.transpose()?, coin_type, owner: order.owner_as(convert)? })

@@ -66,7 +66,7 @@ fn captures_verify_with_their_records() -> TestResult {
         .map_err(|refusal| format!("capture {number}: {refusal}"))?;
 
         let order = order["result"].to_string();
-        let record = OrderRecord::read(Cursor::root(&json::parse(order.as_bytes())?, "/order"))?;
+        let record = OrderRecord::read(Cursor::new(&json::parse(order.as_bytes())?, json::At::RECORD))?;
         let (id, recomputed) = recover::swap_id(&record, Leg::Source, &registry)?;
         assert!(recomputed);
         swap_ids.push(id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());

@@ -243,7 +243,7 @@ pub fn with_verified<F: JsonFamily, T>(
     policy: &Policy,
     then: impl FnOnce(VerifiedOrder<F>, Option<&Value<'_>>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let value = json::parse(input)?;
+    let value = json::parse_case(input)?;
     let case = JsonCase::from_value(&value)?;
     then(countersign_core::verify::<F>(case.proposal()?, registry, policy)?, case.wallet)
 }
@@ -313,7 +313,7 @@ pub fn outcome<F: JsonFamily>(case: &Case) -> Result<Json, Refusal> {
 
 /// Returns the result that the batch would print with another registry or policy, without id and verdict.
 pub fn outcome_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &Policy) -> Result<Json, Refusal> {
-    with_prepared::<F, Json>(case.input.as_bytes(), registry, policy, |mut unsigned, key| {
+    let outcome = with_prepared::<F, Json>(case.input.as_bytes(), registry, policy, |mut unsigned, key| {
         if let Some(key) = key {
             sign_text(&mut unsigned, key)?;
         }
@@ -323,5 +323,7 @@ pub fn outcome_under<F: JsonFamily>(case: &Case, registry: &Registry, policy: &P
             "summary": unsigned.summary(),
             "warnings": unsigned.warnings(),
         }))
-    })
+    });
+    outcome.as_ref().err().into_iter().for_each(lines::check_origin);
+    outcome
 }

@@ -1,6 +1,6 @@
 //! Runs input lines of any family through the entry point of the batch.
 
-use countersign_core::{Family, Policy, Registry};
+use countersign_core::{Family, Origin, Policy, Refusal, Registry};
 use countersign_json::line::Outcome;
 use serde_json::Value as Json;
 
@@ -24,7 +24,20 @@ pub fn accepted_case(id: &str) -> Case {
 
 /// Returns the output line for an input line, as text.
 pub fn output(line: &[u8], registry: &Registry, policy: &Policy) -> String {
-    serde_json::to_string(&Outcome::from_line(line, registry, policy)).expect("an outcome is always JSON")
+    let outcome = Outcome::from_line(line, registry, policy);
+    outcome.result.as_ref().err().into_iter().for_each(check_origin);
+    serde_json::to_string(&outcome).expect("an outcome is always JSON")
+}
+
+/// Requires that a refusal of a line has the origin of the document in which its location is, so that nobody is blamed for what another wrote.
+pub fn check_origin(refusal: &Refusal) {
+    let document = refusal.location().split(['/', '#']).nth(1).unwrap_or_default();
+    let origin = match document {
+        "response" | "order" => Origin::Service,
+        "request" => Origin::Request,
+        _ => Origin::Caller,
+    };
+    assert_eq!(refusal.origin(), origin, "{refusal}");
 }
 
 /// Returns the output line for an input line under the fixtures' registry and the default policy.

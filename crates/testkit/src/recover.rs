@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use countersign_core::json::{self, Cursor};
+use countersign_core::json::{self, At, Cursor};
 use countersign_core::wire::{OrderRecord, Read};
 use countersign_core::{Code, Leg, Refusal};
 use countersign_json::JsonFamily;
@@ -15,7 +15,7 @@ type Change = fn(&mut Json);
 /// Reads an order record from its JSON.
 pub fn read_record(order: &Json) -> Result<OrderRecord, Refusal> {
     let text = order.to_string();
-    OrderRecord::read(Cursor::root(&json::parse(text.as_bytes())?, "/order"))
+    OrderRecord::read(Cursor::new(&json::parse(text.as_bytes())?, At::RECORD))
 }
 
 /// Returns the record of a fixture with a change.

@@ -3,7 +3,7 @@
 //! Specification: `docs/spec/tron.md#payload`.
 
 use countersign_core::chains::Network;
-use countersign_core::json::Cursor;
+use countersign_core::json::{At, Cursor};
 use countersign_core::{
     ApprovalPolicy, ApprovalStep, ByteCoverage, CallPayloads, Code, FundingPath, OrderContext, Refusal, Role, SecretHash, Summary,
     SwapTerms, Warnings, family,
@@ -124,7 +124,7 @@ struct Expected {
 impl Expected {
     fn from_order(order: &OrderContext<'_>) -> Result<Self, Refusal> {
         let Network::Tron(chain_id) = order.source.chain.network else {
-            return Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset"));
+            return Err(At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset"));
         };
         let convert = Address::from_account;
         let (htlc, token, owner) = (order.pinned_htlc(convert)?, order.pinned_token(convert)?, order.owner_as(convert)?);
@@ -140,7 +140,7 @@ fn check_native_amount(order: &OrderContext<'_>) -> Result<i64, Refusal> {
     let amount = order.request.source.amount;
     i64::try_from(amount).map_err(|_| {
         let expected = format!("at most {} sun", i64::MAX);
-        Refusal::new(Code::NumberTooLarge, "/request/source/amount").with_expected(expected).with_actual(amount)
+        At::REQUEST.refuse_below(Code::NumberTooLarge, "/source/amount").with_expected(expected).with_actual(amount)
     })
 }
 

@@ -14,7 +14,8 @@ use bitcoin::secp256k1::schnorr;
 use bitcoin::sighash::{Prevouts, SighashCache};
 use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
-use countersign_core::{Code, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
+use countersign_core::json::At;
+use countersign_core::{Code, Origin, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
 use serde::Serialize;
 
 use super::{Exceptions, FeeCoins, Funding, FundingSource, RecordedHtlc};
@@ -96,18 +97,19 @@ impl InstantRefund {
     ///
     /// # Errors
     ///
-    /// [`Code::SighashMismatch`] at `/<index>`, with a special reason for a hash of the refund leaf, or at the root for another number of
+    /// The service is to blame for each: [`Code::SighashMismatch`] at `/<index>`, with a special reason for a hash of the refund leaf, or at the root for another number of
     /// hashes.
     pub fn check_hashes(&self, hashes: &[&str]) -> Result<(), Refusal> {
+        const AT: At<'_> = At::of("", Origin::Service);
         if hashes.len() != self.sighashes.len() {
-            return Err(Refusal::new(Code::SighashMismatch, "").with_expected(self.sighashes.len()).with_actual(hashes.len()));
+            return Err(AT.refuse(Code::SighashMismatch).with_expected(self.sighashes.len()).with_actual(hashes.len()));
         }
         for (index, (expected, hash)) in self.sighashes.iter().zip(hashes).enumerate() {
             let given = digits::array::<32>(hash.strip_prefix("0x").unwrap_or(hash)).ok();
             if given.as_ref() == Some(expected) {
                 continue;
             }
-            let refusal = Refusal::new(Code::SighashMismatch, format!("/{index}"));
+            let refusal = AT.refuse_below(Code::SighashMismatch, &format!("/{index}"));
             let refusal = refusal.with_expected(hex::encode(expected)).with_actual(*hash);
             let is_of_refund_leaf = given.is_some_and(|given| self.is_of_refund_leaf(index, &given));
             return Err(if is_of_refund_leaf { refusal.with_reason(REFUND_LEAF) } else { refusal });

@@ -3,7 +3,7 @@
 use bitcoin::hashes::Hash;
 use bitcoin::{Sequence, Transaction, Witness};
 use countersign_bitcoin::recover::{InstantRefund, Payout};
-use countersign_core::Code;
+use countersign_core::{Blame, Code};
 use countersign_testkit::TestResult;
 use serde_json::json;
 
@@ -22,6 +22,11 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     let refusal = refund.check_hashes(&[&of_refund]).expect_err("the refund leaf's");
     assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, "/0"));
     assert!(refusal.message().contains("refund leaf"), "{refusal}");
+    // The service sent it, whatever an application calls the argument.
+    let refusal = refusal.with_prefix("/hashes");
+    assert_eq!((refusal.blame(), refusal.remedy()), (Blame::Service, "do not sign; report the service"));
+    let count = refund.check_hashes(&[]).expect_err("no hash");
+    assert_eq!((count.blame(), count.remedy()), (Blame::Service, "do not sign; report the service"));
     // Another output, another amount.
     let other = "tb1pqqqqp399et2xygdj5xreqhjjvcmzhxw4aywxecjdzew6hylgvsesf3hn0c";
     let elsewhere = InstantRefund::new(&swap, &[funding(1, 0, 50_000)], other)?;

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 
 use countersign::chains::Pace;
+use countersign::json::At;
 use countersign::{
     BroadcastTransaction, Code, Family, GaslessSubmission, HtlcState, Leg, OrderStage, Policy, Refusal, U256, UnixTime, Verified,
     VerifiedRecord, Warning, Warnings,
@@ -208,7 +209,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     /// Returns the order as it was signed, verified again with the pins and policy of that time, before its deadline.
     fn kept_order(&self) -> Result<Verified, Refusal> {
         let (registry, policy) = self.driver.pins(self.kept);
-        let record = self.kept.record.as_deref().ok_or_else(|| Refusal::new(Code::NoOrderRecord, "/order"))?;
+        let record = self.kept.record.as_deref().ok_or_else(|| At::RECORD.refuse(Code::NoOrderRecord))?;
         let order = countersign::verify(self.kept.swap.proposal(record), registry, policy)?;
         order.check_deadline(self.driver.now().max(self.observed.now))?;
         Ok(order)
@@ -449,7 +450,7 @@ fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal
     let is_danger = |code| matches!(code, Code::DestinationTimelockShort | Code::TimelocksDependOnPace);
     let is_refused = |warning: &&Warning| is_danger(warning.code()) && !policy.accepted_warnings.contains(&warning.code());
     match warnings.list().iter().find(is_refused) {
-        Some(warning) => Err(Refusal::new(Code::WarningRefused, "/order/destination_swap/timelock").with_reason(warning.to_string())),
+        Some(warning) => Err(At::RECORD.refuse_below(Code::WarningRefused, "/destination_swap/timelock").with_reason(warning.to_string())),
         None => Ok(()),
     }
 }
@@ -465,7 +466,7 @@ pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refus
     let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
     match at_least {
         Some(least) if pays < least => {
-            Err(Refusal::new(Code::PaysTooLittle, "/order/destination_swap/amount").with_expected(least).with_actual(pays))
+            Err(At::RECORD.refuse_below(Code::PaysTooLittle, "/destination_swap/amount").with_expected(least).with_actual(pays))
         }
         _ => Ok(()),
     }

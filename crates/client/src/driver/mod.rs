@@ -37,7 +37,8 @@ mod run;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use countersign::{Code, HtlcState, Policy, Refusal, Registry, UnixTime};
+use countersign::json::At;
+use countersign::{Code, HtlcState, Policy, Registry, UnixTime};
 
 pub use act::check_floor;
 pub use boxed_store::{BoxGuard, BoxStore};
@@ -183,7 +184,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         if let Some(secret) = &secret
             && request.secret_hash != Some(secret.hash())
         {
-            let refusal = Refusal::new(Code::SecretHashMismatch, "/request/secret_hash").with_expected(secret.hash());
+            let refusal = At::REQUEST.refuse_below(Code::SecretHashMismatch, "/secret_hash").with_expected(secret.hash());
             return Err(DriveError::Refused(refusal));
         }
         if let Some(hash) = &request.secret_hash

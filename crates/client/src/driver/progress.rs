@@ -1,5 +1,6 @@
 //! What goes into the driver, and what comes out: new orders, progress, changes, errors.
 
+use countersign::json::At;
 use countersign::{Code, CreateOrder, Hold, OrderRecord, OrderStage, Refusal, U256, text};
 use serde::{Serialize, Serializer};
 
@@ -44,7 +45,7 @@ impl From<StoreError> for DriveError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::SecretUsed(_) => {
-                Self::Refused(Refusal::new(Code::RecordSecretKnown, "/request/secret_hash").with_reason(error.to_string()))
+                Self::Refused(At::REQUEST.refuse_below(Code::RecordSecretKnown, "/secret_hash").with_reason(error.to_string()))
             }
             other => Self::Store(other),
         }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn words_know_the_stage() {
-        let refusal = Refusal::new(Code::RecordPaysElsewhere, "/order/destination_swap/redeemer").with_actual("0xab");
+        let refusal = At::RECORD.refuse_below(Code::RecordPaysElsewhere, "/destination_swap/redeemer").with_actual("0xab");
         let refused = |is_paid| progress(Status::Refused { refusal: refusal.clone() }, is_paid);
         let (before, after) = (refused(false), refused(true));
         assert!(before.message().ends_with("; do not sign; report the service") && before.way_out().is_none(), "{}", before.message());

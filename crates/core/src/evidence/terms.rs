@@ -3,6 +3,7 @@
 use countersign_chains::{Account, ChainProfile, Family, Network, Pace};
 use ruint::aliases::U256;
 
+use crate::json::At;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{Asset, Generation, Registry};
 use crate::verify::{Leg, OrderContext, record_parties, stated_parties};
@@ -154,9 +155,9 @@ impl VerifiedTerms {
                 }
             }
             if was.htlc != is.htlc {
-                return Err(
-                    Refusal::new(Code::RecordChanged, format!("/order/{}", at("chain"))).with_reason("the registry now pins another HTLC")
-                );
+                return Err(At::RECORD
+                    .refuse_below(Code::RecordChanged, &format!("/{}", at("chain")))
+                    .with_reason("the registry now pins another HTLC"));
             }
             if was.amount != is.amount {
                 return Err(changed(&at("amount"), was.amount, is.amount));
@@ -180,7 +181,7 @@ impl VerifiedTerms {
 }
 
 fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) -> Refusal {
-    Refusal::new(Code::RecordChanged, format!("/order/{member}")).with_expected(was).with_actual(is)
+    At::RECORD.refuse_below(Code::RecordChanged, &format!("/{member}")).with_expected(was).with_actual(is)
 }
 
 /// Returns the terms of a record that was checked.

@@ -9,8 +9,7 @@ use ruint::aliases::U256;
 
 use super::{Member, Value};
 use crate::json::number;
-use crate::report::Code;
-use crate::report::Refusal;
+use crate::report::{Code, Origin, Refusal};
 
 /// The items of [`Value::Bytes`] as values.
 static INTEGERS: LazyLock<[Value<'static>; 256]> = LazyLock::new(|| array::from_fn(|byte| Value::Number(byte.to_string().leak())));
@@ -24,16 +23,42 @@ pub struct At<'p> {
 
 #[derive(Clone, Copy)]
 enum Step<'p> {
-    Root(&'p str),
+    Root(&'p str, Origin),
     Key(&'p str),
     Index(usize),
 }
 
 impl<'p> At<'p> {
-    /// Creates the root of a document that is located at `prefix` in a larger one: `""`, `"/response"`.
+    /// The request of an order.
+    pub const REQUEST: At<'static> = At::of("/request", Origin::Request);
+    /// The service's response to it.
+    pub const RESPONSE: At<'static> = At::of("/response", Origin::Service);
+    /// The record of the order.
+    pub const RECORD: At<'static> = At::of("/order", Origin::Service);
+
+    /// Creates the root of a document that the caller passed, and that is located at `prefix` in a larger one: `""`, `"/wallet"`.
     #[must_use]
     pub const fn root(prefix: &'p str) -> Self {
-        Self { parent: None, step: Step::Root(prefix) }
+        Self::of(prefix, Origin::Caller)
+    }
+
+    /// Creates the root of a document of any origin that is located at `prefix` in a larger one.
+    #[must_use]
+    pub const fn of(prefix: &'p str, origin: Origin) -> Self {
+        Self { parent: None, step: Step::Root(prefix, origin) }
+    }
+
+    /// Returns who wrote the document.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        let mut at = self;
+        while let Some(parent) = at.parent {
+            at = parent;
+        }
+        match at.step {
+            Step::Root(_, origin) => origin,
+            _ => Origin::Caller,
+        }
     }
 
     /// Returns the location of a member of the object at this location.
@@ -55,13 +80,19 @@ impl<'p> At<'p> {
     /// Creates a refusal at this location.
     #[must_use]
     pub fn refuse(&self, code: impl Into<Code>) -> Refusal {
-        Refusal::new(code, self.to_string())
+        self.refuse_below(code, "")
+    }
+
+    /// Creates a refusal below this location: `rest` is a pointer, `"/source/asset"`.
+    #[must_use]
+    pub fn refuse_below(&self, code: impl Into<Code>, rest: &str) -> Refusal {
+        Refusal::new(code, format!("{self}{rest}")).with_origin(self.origin())
     }
 
     /// Creates a refusal at the bytes `start..end` of the payload at this location.
     #[must_use]
     pub fn refuse_bytes(&self, code: impl Into<Code>, start: usize, end: usize) -> Refusal {
-        Refusal::new(code, format!("{self}#{start}-{end}"))
+        self.refuse_below(code, &format!("#{start}-{end}"))
     }
 }
 
@@ -72,7 +103,7 @@ impl fmt::Display for At<'_> {
             fmt::Display::fmt(parent, f)?;
         }
         match self.step {
-            Step::Root(prefix) => f.write_str(prefix),
+            Step::Root(prefix, _) => f.write_str(prefix),
             Step::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1")),
             Step::Index(index) => write!(f, "/{index}"),
         }
@@ -93,10 +124,16 @@ pub struct Cursor<'p, 'v> {
 }
 
 impl<'p, 'v> Cursor<'p, 'v> {
-    /// Creates the root value of a document that is located at `prefix` in a larger one.
+    /// Creates the root value of a document that the caller passed, and that is located at `prefix` in a larger one.
     #[must_use]
     pub const fn root(value: &'v Value<'v>, prefix: &'p str) -> Self {
-        Self { value, at: At::root(prefix) }
+        Self::new(value, At::root(prefix))
+    }
+
+    /// Creates the root value of a document at a location, which knows who wrote it.
+    #[must_use]
+    pub const fn new(value: &'v Value<'v>, at: At<'p>) -> Self {
+        Self { value, at }
     }
 
     /// Returns the value without its location.

@@ -25,7 +25,7 @@ use std::fmt;
 use jiter::{Jiter, JiterError, Peek};
 
 use crate::report::text::escape_untrusted;
-use crate::report::{Code, Refusal};
+use crate::report::{Code, Origin, Refusal};
 
 mod cursor;
 pub mod number;
@@ -88,6 +88,20 @@ impl fmt::Debug for Value<'_> {
 /// pointer, which is the same in a document and in a line that contains the document. Every other location is a byte range of the
 /// text, `#start-end`; it is empty for a text of too many bytes.
 pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
+    parse_with(bytes, &[])
+}
+
+/// Parses a case: an object whose members `request`, `response` and `order` are documents of their own (`docs/spec/batch.md#case`). A
+/// duplicate key in one of them is a fault of that document.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_case(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
+    parse_with(bytes, &[("request", Origin::Request), ("response", Origin::Service), ("order", Origin::Service)])
+}
+
+fn parse_with<'v>(bytes: &'v [u8], documents: &[(&str, Origin)]) -> Result<Value<'v>, Refusal> {
     if bytes.len() > MAX_BYTES {
         return Err(Refusal::new(Code::JsonTooLarge, "").with_expected(format!("at most {MAX_BYTES} bytes")).with_actual(bytes.len()));
     }
@@ -97,6 +111,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value<'_>, Refusal> {
     })?;
     let mut reader = Reader {
         text,
+        documents,
         jiter: Jiter::new(bytes),
         skipped: 0,
         values: 0,
@@ -119,8 +134,10 @@ fn inside(refusal: Refusal, step: &At<'_>) -> Refusal {
     if refusal.code() == Code::JsonDuplicateKey { refusal.with_prefix(&step.to_string()) } else { refusal }
 }
 
-struct Reader<'v> {
+struct Reader<'v, 'd> {
     text: &'v str,
+    /// The members of the outermost object that are documents of their own.
+    documents: &'d [(&'d str, Origin)],
     jiter: Jiter<'v>,
     /// Bytes of the text before those that `jiter` was given.
     skipped: usize,
@@ -132,7 +149,7 @@ struct Reader<'v> {
     bytes: Vec<u8>,
 }
 
-impl<'v> Reader<'v> {
+impl<'v> Reader<'v, '_> {
     fn index(&self) -> usize {
         self.jiter.current_index().saturating_add(self.skipped)
     }
@@ -222,7 +239,14 @@ impl<'v> Reader<'v> {
                 !seen.insert(key.clone())
             };
             // Any text can be a key.
-            let named = |refusal| inside(refusal, &At::root("").key(&escape_untrusted(&key)));
+            let documents = if depth.saturating_add(1) == MAX_DEPTH { self.documents } else { &[] };
+            let named = |refusal| {
+                let refusal = inside(refusal, &At::root("").key(&escape_untrusted(&key)));
+                match documents.iter().find(|(name, _)| *name == key) {
+                    Some((_, origin)) if refusal.code() == Code::JsonDuplicateKey => refusal.with_origin(*origin),
+                    _ => refusal,
+                }
+            };
             if is_duplicate {
                 return Err(named(Refusal::new(Code::JsonDuplicateKey, "").with_actual(key.as_ref())));
             }
@@ -336,6 +360,18 @@ mod tests {
             assert_eq!(members[1].0, wanted, "{text}");
             assert!(raw.contains('\\') || matches!(members[1].0, Cow::Borrowed(_)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_duplicate_key_is_a_fault_of_the_document_that_it_is_in() {
+        let origin = |text: &str| parse_case(text.as_bytes()).unwrap_err().origin();
+        assert_eq!(origin(r#"{"response":{"a":[{"b":1,"b":1}]}}"#), Origin::Service);
+        assert_eq!(origin(r#"{"response":1,"response":1}"#), Origin::Service);
+        assert_eq!(origin(r#"{"request":{"a":1,"a":1}}"#), Origin::Request);
+        assert_eq!(origin(r#"{"wallet":{"response":{"a":1,"a":1}}}"#), Origin::Caller);
+        assert_eq!(origin(r#"[{"response":{"a":1,"a":1}}]"#), Origin::Caller);
+        // Any other fault makes the whole text unreadable, whoever wrote it.
+        assert_eq!(origin(r#"{"response":{"a":}}"#), Origin::Caller);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use amount::{Amount, Timelock};
 pub use code::{Code, ParseError};
 pub use fee::NetworkFee;
 pub(crate) use overview::Overview;
-pub use refusal::{Blame, OrderStage, Refusal, Told};
+pub use refusal::{Blame, OrderStage, Origin, Refusal, Told};
 pub use summary::{ByteCoverage, Line, Summary, Topic};
 pub use terms::OrderTerms;
 pub use value::TypedValue;

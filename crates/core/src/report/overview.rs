@@ -5,6 +5,7 @@ use std::sync::Arc;
 use countersign_chains::{Family, UnixTime};
 
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
+use crate::json::At;
 use crate::trust::{Asset, Chain, Solver};
 use crate::verify::{OrderContext, SwapTerms, check_deadline};
 use crate::wire::{CreateOrder, OrderRecord, RecordTime, least_after_slippage};
@@ -15,7 +16,7 @@ pub(crate) struct Overview {
     order_id: String,
     request: CreateOrder,
     record: Option<Box<OrderRecord>>,
-    record_at: &'static str,
+    record_at: At<'static>,
     source: Arc<Asset>,
     destination: Arc<Asset>,
     terms: Option<SwapTerms>,
@@ -46,7 +47,7 @@ impl Overview {
 
     /// Requires that there is still time to pay. Without a record no deadline is known.
     pub(crate) fn check_deadline(&self, now: UnixTime) -> Result<(), Refusal> {
-        self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, self.record_at, &self.source.chain, now))
+        self.record.as_ref().map_or(Ok(()), |record| check_deadline(record, &self.record_at, &self.source.chain, now))
     }
 
     pub(crate) fn terms(&self) -> OrderTerms<'_> {

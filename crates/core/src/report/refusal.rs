@@ -32,6 +32,22 @@ impl fmt::Display for Blame {
     }
 }
 
+/// Who wrote the document in which a fault stands.
+///
+/// It is set once, where the document is read, and decides who is to blame for a fault that every document can have. Where the document is
+/// located inside a larger one, and what the location is called, changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The caller passed it: a registry, a policy, a wallet context, a key, a signature, a transaction.
+    #[default]
+    Caller,
+    /// The request of an order, which the caller wrote.
+    Request,
+    /// The service sent it: a response, an order record, a quote, a list, the hashes of an instant refund, earnings.
+    Service,
+}
+
 /// When a refusal is read: what its reader can still do depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -79,6 +95,7 @@ pub struct Refusal(Box<Inner>);
 #[derive(Clone, PartialEq, Eq)]
 struct Inner {
     code: Code,
+    origin: Origin,
     location: String,
     reason: Option<Cow<'static, str>>,
     expected: Option<TypedValue>,
@@ -86,11 +103,29 @@ struct Inner {
 }
 
 impl Refusal {
-    /// Creates a refusal at a location: see [`Refusal::location`].
+    /// Creates a refusal at a location in what the caller passed: see [`Refusal::location`]. One in a document of an order is made by
+    /// [`At`](crate::json::At), which knows the document.
     #[doc(hidden)]
     #[must_use]
     pub fn new(code: impl Into<Code>, location: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code: code.into(), location: location.into(), reason: None, expected: None, actual: None }))
+        let (code, location) = (code.into(), location.into());
+        Self(Box::new(Inner { code, origin: Origin::Caller, location, reason: None, expected: None, actual: None }))
+    }
+
+    /// Sets who wrote the document.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.0.origin = origin;
+        self
+    }
+
+    /// Replaces the code, which is then the finding at the same place of the same document. Expected and actual value are dropped.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_code(self, code: Code) -> Self {
+        let Inner { origin, location, .. } = *self.0;
+        Self::new(code, location).with_origin(origin)
     }
 
     /// Replaces the general meaning of the code with the reason in this case.
@@ -140,12 +175,19 @@ impl Refusal {
         self.with_expected(show(expected)).with_actual(show(actual))
     }
 
-    /// Puts a prefix in front of the location: where the document is located inside a larger one.
+    /// Puts a prefix in front of the location: where the document is located inside a larger one. Its origin stays.
     #[doc(hidden)]
     #[must_use]
     pub fn with_prefix(mut self, prefix: &str) -> Self {
         self.0.location.insert_str(0, prefix);
         self
+    }
+
+    /// Moves a refusal of a text without an origin of its own, such as the one of [`json::parse`](crate::json::parse), into the document at `at`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn within(self, at: &crate::json::At<'_>) -> Self {
+        self.with_prefix(&at.to_string()).with_origin(at.origin())
     }
 
     /// Returns the stable code.
@@ -175,17 +217,16 @@ impl Refusal {
         self.0.actual.as_ref()
     }
 
-    /// Returns who has to act.
+    /// Returns who wrote the document in which the fault stands.
     #[must_use]
-    pub fn blame(&self) -> Blame {
-        let from_service = self.is_in(&["/response", "/order"]);
-        self.0.code.fixed_blame().unwrap_or(if from_service { Blame::Service } else { Blame::Caller })
+    pub fn origin(&self) -> Origin {
+        self.0.origin
     }
 
-    /// Returns whether the location is one of these documents or a part of it.
-    fn is_in(&self, documents: &[&str]) -> bool {
-        let rest = |document: &&str| self.0.location.strip_prefix(*document);
-        documents.iter().filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
+    /// Returns who has to act. Where the code does not decide it, the [`origin`](Self::origin) does.
+    #[must_use]
+    pub fn blame(&self) -> Blame {
+        self.0.code.fixed_blame().unwrap_or(if self.0.origin == Origin::Service { Blame::Service } else { Blame::Caller })
     }
 
     /// Returns what to do before the order is paid, addressed to whoever can do it.
@@ -202,7 +243,7 @@ impl Refusal {
             return match self.blame() {
                 Blame::Service => REPORT_AND_REFUND,
                 Blame::Unsupported => UPDATE_AND_REFUND,
-                Blame::Caller if self.is_in(&["/request", "/response", "/order"]) => REFUND,
+                Blame::Caller if self.0.origin != Origin::Caller => REFUND,
                 Blame::Caller if code.is_for_service() => "check it and try again",
                 _ => code.remedy_after_paying().unwrap_or(REFUND),
             };
@@ -316,22 +357,37 @@ impl Serialize for Told<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::At;
 
     #[test]
-    fn the_document_tells_who_has_to_act() {
-        let blame = |code, location: &str| Refusal::new(code, location).blame();
-        assert_eq!(blame(Code::MissingField, "/response/result"), Blame::Service);
-        assert_eq!(blame(Code::MissingField, "/order/version"), Blame::Service);
-        assert_eq!(blame(Code::MissingField, "/request/source"), Blame::Caller);
-        assert_eq!(blame(Code::NonceLimit, "/nonce"), Blame::Caller);
-        assert_eq!(blame(Code::UnknownAsset, "/request/source/asset"), Blame::Unsupported);
-        assert_eq!(blame(Code::Internal, ""), Blame::Bug);
-        let typo = Refusal::new(Code::UnexpectedField, "/request/sourse");
+    fn the_document_tells_who_has_to_act_and_not_its_location() {
+        let blame = |at: At<'_>, code, rest: &str| at.refuse_below(code, rest).blame();
+        assert_eq!(blame(At::RESPONSE, Code::MissingField, "/result"), Blame::Service);
+        assert_eq!(blame(At::RECORD, Code::MissingField, "/version"), Blame::Service);
+        assert_eq!(blame(At::REQUEST, Code::MissingField, "/source"), Blame::Caller);
+        assert_eq!(blame(At::root(""), Code::NonceLimit, "/nonce"), Blame::Caller);
+        assert_eq!(blame(At::REQUEST, Code::UnknownAsset, "/source/asset"), Blame::Unsupported);
+        assert_eq!(blame(At::root(""), Code::Internal, ""), Blame::Bug);
+        let typo = At::REQUEST.refuse_below(Code::UnexpectedField, "/sourse");
         assert!(!typo.to_string().contains("report the service"), "{typo}");
         let own = Refusal::new(Code::OrderIdMalformed, "/order_id");
         assert!(own.to_string().contains("correct the input and try again"), "{own}");
-        let cut = Refusal::new(Code::MissingField, "/response/result/order_id");
+        let cut = At::RESPONSE.refuse_below(Code::MissingField, "/result/order_id");
         assert!(cut.to_string().contains("report the service"), "{cut}");
+        // Whoever embeds a document in a larger one, or calls an argument like a document, moves no blame.
+        for prefix in ["", "/request", "/response", "/order", "/wallet", "/case/7"] {
+            for (origin, wanted) in [(Origin::Service, Blame::Service), (Origin::Request, Blame::Caller), (Origin::Caller, Blame::Caller)] {
+                let refusal = At::of("", origin).key("result").refuse(Code::WrongType).with_prefix(prefix);
+                assert_eq!((refusal.blame(), refusal.origin()), (wanted, origin), "{refusal}");
+                let words = refusal.remedy();
+                let moved = refusal.with_code(Code::TypedDataTypes).with_code(Code::WrongType);
+                assert_eq!((moved.origin(), moved.remedy()), (origin, words), "{moved}");
+            }
+        }
+        // A text is parsed before anybody knows whose it is.
+        let cut = crate::json::parse(b"{").unwrap_err();
+        assert_eq!((cut.blame(), cut.clone().within(&At::RESPONSE).blame()), (Blame::Caller, Blame::Service));
+        assert_eq!(cut.within(&At::RESPONSE).location(), "/response#1-2");
     }
 
     #[test]
@@ -369,15 +425,15 @@ mod tests {
             "before you sign",
             "update this library if",
         ];
-        for (code, location) in
-            Code::ALL.iter().flat_map(|code| ["", "/request/x", "/response/x", "/order/x", "/fee"].map(|at| (*code, at)))
+        for (code, at) in
+            Code::ALL.iter().flat_map(|code| [At::root(""), At::REQUEST, At::RESPONSE, At::RECORD, At::root("/fee")].map(|at| (*code, at)))
         {
-            let refusal = Refusal::new(code, location);
+            let refusal = at.refuse_below(code, "/x");
             let text = refusal.at_stage(OrderStage::AfterPaying).to_string();
             let remedy = refusal.remedy_at(OrderStage::AfterPaying);
             assert!(!before.iter().any(|word| remedy.contains(word)), "{text}");
             assert!(text.contains(remedy), "{text}");
-            if matches!(location, "/order/x" | "/response/x") && refusal.blame() != Blame::Bug {
+            if at.origin() == Origin::Service && refusal.blame() != Blame::Bug {
                 assert!(remedy.contains("the payment is out") && remedy.contains("timelock has expired"), "{text}");
             }
             assert_eq!(refusal.at_stage(OrderStage::BeforePaying).to_string(), refusal.to_string());

@@ -46,6 +46,7 @@ pub use signer::SignerError;
 
 use crate::evidence::VerifiedRecord;
 use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signing};
+use crate::json::At;
 use crate::report::{ByteCoverage, Code, NetworkFee, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
 use crate::verify::{OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
@@ -88,7 +89,7 @@ pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verified
     let mut order = order;
     let mut warnings = Warnings::default();
     judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
-    let record = *order.record.take().ok_or_else(|| Refusal::new(Code::MissingField, "/order"))?;
+    let record = *order.record.take().ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
     let terms = crate::evidence::collect(&order, &record)?;
     Ok(VerifiedRecord { record, terms, warnings })
 }

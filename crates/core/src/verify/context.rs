@@ -7,13 +7,13 @@ use std::sync::Arc;
 use countersign_chains::{Account, BUSY_FEE_RATE, Family, Network, UnixTime, address};
 use ruint::aliases::U256;
 
-use crate::json::{self, Cursor, Value};
-use crate::report::{Code, Refusal, Warnings};
+use crate::json::{self, At, Cursor, Value};
+use crate::report::{Code, Origin, Refusal, Warnings};
 use crate::trust::{Asset, ContractKind, Policy, Registry};
 use crate::wire::{self, CreateOrder, OrderRecord, RequestedLeg, SecretHash};
 
 /// Where the response's result is.
-const RESULT: &str = "/response/result";
+const RESULT: At<'static> = At::of("/response/result", Origin::Service);
 
 /// Members of a result that carry a payload of some family. Those of XRPL are included, although this library does not support it.
 const PAYLOAD_KEYS: [&str; 13] = [
@@ -123,14 +123,14 @@ impl<'d> Proposal<'d> {
         let response = match response {
             Document::Parsed(value) => value,
             Document::Text(text) => {
-                parsed_response = json::parse(text).map_err(|refusal| refusal.with_prefix("/response"))?;
+                parsed_response = json::parse(text).map_err(|refusal| refusal.within(&At::RESPONSE))?;
                 &parsed_response
             }
         };
         let record = match record {
             Some(Document::Parsed(value)) => Some(value),
             Some(Document::Text(text)) => {
-                parsed_record = json::parse(text).map_err(|refusal| refusal.with_prefix("/order"))?;
+                parsed_record = json::parse(text).map_err(|refusal| refusal.within(&At::RECORD))?;
                 Some(&parsed_record)
             }
             None => None,
@@ -153,8 +153,8 @@ pub struct OrderContext<'d> {
     pub result: Cursor<'d, 'd>,
     /// The order record, if one was given.
     pub record: Option<Box<OrderRecord>>,
-    /// Pointer of the record: `/order`, or `/order/result` if it came in its envelope. Empty without a record.
-    pub record_at: &'static str,
+    /// Location of the record: `/order`, or `/order/result` if it came in its envelope.
+    pub record_at: At<'static>,
     /// The pinned source asset.
     pub source: &'d Arc<Asset>,
     /// The pinned destination asset.
@@ -197,26 +197,27 @@ impl<'d> OrderContext<'d> {
         policy: &'d Policy,
     ) -> Result<Self, Refusal> {
         request.check_numbers()?;
-        let source = pinned(registry, &request.source, "/request/source/asset")?;
-        let destination = pinned(registry, &request.destination, "/request/destination/asset")?;
+        let source = pinned(registry, &request.source, "/source/asset")?;
+        let destination = pinned(registry, &request.destination, "/destination/asset")?;
         if source.record.id == destination.record.id {
-            return Err(Refusal::new(Code::SameAsset, "/request/destination/asset").with_actual(&destination.record.id));
+            return Err(At::REQUEST.refuse_below(Code::SameAsset, "/destination/asset").with_actual(&destination.record.id));
         }
         if source.chain.test != destination.chain.test {
             let kind = |asset: &Asset| format!("{} ({} network)", asset.record.id, if asset.chain.test { "test" } else { "main" });
-            return Err(Refusal::new(Code::MixedNetworks, "/request/destination/asset")
+            return Err(At::REQUEST
+                .refuse_below(Code::MixedNetworks, "/destination/asset")
                 .with_expected(kind(source))
                 .with_actual(kind(destination)));
         }
-        let owner = owner(source, &request.source, "/request/source/owner")?;
+        let owner = owner(source, &request.source, "/source/owner")?;
         let payout = owner_of_payout(destination, &request.destination)?;
         check_payout(registry, destination, &payout)?;
         let delegate = match &request.source.delegate {
-            Some(text) => Some(somebody(party(source, text, "/request/source/delegate")?, text, "/request/source/delegate")?),
+            Some(text) => Some(somebody(party(source, text, "/source/delegate")?, text, "/source/delegate")?),
             None => None,
         };
 
-        let response = Cursor::root(response, "/response");
+        let response = Cursor::new(response, At::RESPONSE);
         let order_id = wire::with_result(response, |result| {
             let members = result.object()?;
             let order_id = members.need("order_id")?;
@@ -231,9 +232,9 @@ impl<'d> OrderContext<'d> {
 
         let (record, record_at) = match record.filter(|record| **record != Value::Null) {
             Some(record) => read_record(record).map(|(record, at)| (Some(Box::new(record)), at))?,
-            None => (None, ""),
+            None => (None, At::RECORD),
         };
-        let result = Cursor::root(result, RESULT);
+        let result = Cursor::new(result, RESULT);
         Ok(Self { request, order_id, result, record, record_at, source, destination, owner, delegate, payout, now: None, registry, policy })
     }
 
@@ -286,7 +287,7 @@ impl<'d> OrderContext<'d> {
         if self.family() == family {
             return Ok(());
         }
-        Err(Refusal::new(Code::UnsupportedFamily, "/request/source/asset").with_expected(family).with_actual(self.family()))
+        Err(At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset").with_expected(family).with_actual(self.family()))
     }
 
     /// Refuses a payload of another family in the result.
@@ -335,35 +336,35 @@ fn pinned<'d>(registry: &'d Registry, leg: &RequestedLeg, at: &str) -> Result<&'
         return Ok(asset);
     }
     let code = registry.family(leg.asset.chain()).map_or(Code::UnknownChain, |_| Code::UnknownAsset);
-    Err(Refusal::new(code, at).with_actual(&leg.asset))
+    Err(At::REQUEST.refuse_below(code, at).with_actual(&leg.asset))
 }
 
 fn party(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
-    address::parse_party(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))
+    address::parse_party(&asset.chain.network, text).map_err(|error| address_refusal(error, text, &At::REQUEST, at))
 }
 
 /// Returns the refusal of a text that is not a valid address of its network: [`Code::AddressChecksum`],
-/// [`Code::AddressNetwork`] or [`Code::AddressMalformed`].
+/// [`Code::AddressNetwork`] or [`Code::AddressMalformed`] at a pointer into a document.
 #[must_use]
-pub fn address_refusal(error: address::AddressError, text: &str, at: &str) -> Refusal {
+pub fn address_refusal(error: address::AddressError, text: &str, document: &At<'_>, at: &str) -> Refusal {
     let code = match error {
         address::AddressError::Checksum | address::AddressError::RootstockChecksum => Code::AddressChecksum,
         address::AddressError::OtherNetwork => Code::AddressNetwork,
         _ => Code::AddressMalformed,
     };
-    Refusal::new(code, at).with_reason(error.to_string()).with_actual(text)
+    document.refuse_below(code, at).with_reason(error.to_string()).with_actual(text)
 }
 
 /// Refuses the zero address: nobody owns it, so what is refunded or paid there is lost.
 fn somebody(account: Account, text: &str, at: &str) -> Result<Account, Refusal> {
     if account.is_zero() {
-        return Err(Refusal::new(Code::AddressMalformed, at).with_reason("nobody owns the zero address").with_actual(text));
+        return Err(At::REQUEST.refuse_below(Code::AddressMalformed, at).with_reason("nobody owns the zero address").with_actual(text));
     }
     Ok(account)
 }
 
 fn address_of(asset: &Asset, text: &str, at: &str) -> Result<Account, Refusal> {
-    let account = address::parse(&asset.chain.network, text).map_err(|error| address_refusal(error, text, at))?;
+    let account = address::parse(&asset.chain.network, text).map_err(|error| address_refusal(error, text, &At::REQUEST, at))?;
     somebody(account, text, at)
 }
 
@@ -372,20 +373,20 @@ fn owner(asset: &Asset, leg: &RequestedLeg, at: &str) -> Result<Option<Account>,
     match &leg.owner {
         Some(text) => address_of(asset, text, at).map(Some),
         None if asset.chain.family() == Family::Bitcoin => Ok(None),
-        None => Err(Refusal::new(Code::MissingField, at)),
+        None => Err(At::REQUEST.refuse_below(Code::MissingField, at)),
     }
 }
 
 /// Reads the destination owner. It is never optional, because nothing else shows where the order must pay out.
 fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal> {
-    const AT: &str = "/request/destination/owner";
+    const AT: &str = "/destination/owner";
     if let Some(delegate) = &leg.delegate {
         if matches!(asset.chain.family(), Family::Tron | Family::Solana | Family::Sui) {
-            return Err(Refusal::new(Code::DelegateNotSupported, "/request/destination/delegate").with_actual(delegate));
+            return Err(At::REQUEST.refuse_below(Code::DelegateNotSupported, "/destination/delegate").with_actual(delegate));
         }
-        party(asset, delegate, "/request/destination/delegate")?;
+        party(asset, delegate, "/destination/delegate")?;
     }
-    let text = leg.owner.as_deref().ok_or_else(|| Refusal::new(Code::MissingField, AT))?;
+    let text = leg.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, AT))?;
     address_of(asset, text, AT)
 }
 
@@ -410,11 +411,11 @@ fn check_payout(registry: &Registry, destination: &Asset, payout: &Account) -> R
     } else {
         return Ok(());
     };
-    Err(Refusal::new(Code::PayoutInvalid, "/request/destination/owner").with_reason(what).with_actual(payout))
+    Err(At::REQUEST.refuse_below(Code::PayoutInvalid, "/destination/owner").with_reason(what).with_actual(payout))
 }
 
 /// Reads the record, and returns it with its location.
-fn read_record(record: &Value<'_>) -> Result<(OrderRecord, &'static str), Refusal> {
-    let (record, is_enveloped) = OrderRecord::read_enveloped(Cursor::root(record, "/order"))?;
-    Ok((record, if is_enveloped { "/order/result" } else { "/order" }))
+fn read_record(record: &Value<'_>) -> Result<(OrderRecord, At<'static>), Refusal> {
+    let (record, is_enveloped) = OrderRecord::read_enveloped(Cursor::new(record, At::RECORD))?;
+    Ok((record, if is_enveloped { At::of("/order/result", Origin::Service) } else { At::RECORD }))
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use countersign_chains::UnixTime;
 
+use crate::json::At;
 use crate::report::{Code, Refusal};
 use crate::trust::Chain;
 use crate::wire::{OrderRecord, RecordTime, format_time};
@@ -18,8 +19,8 @@ const CLOCK_SKEW: Duration = Duration::from_secs(600);
 ///
 /// [`Code::OrderExpired`], [`Code::DeadlineTooClose`], [`Code::CreatedInFuture`], [`Code::TimeMalformed`], or
 /// [`Code::MissingField`] if the record has neither a deadline nor a time of creation.
-pub(crate) fn check(record: &OrderRecord, at: &str, source: &Chain, now: UnixTime) -> Result<(), Refusal> {
-    let refuse = |code, member: &str| Refusal::new(code, format!("{at}/{member}"));
+pub(crate) fn check(record: &OrderRecord, at: &At<'_>, source: &Chain, now: UnixTime) -> Result<(), Refusal> {
+    let refuse = |code, member: &str| at.refuse_below(code, &format!("/{member}"));
     let parse = |member, time: &RecordTime| time.time().ok_or_else(|| refuse(Code::TimeMalformed, member).with_actual(time.as_str()));
     let created = record.created_at.as_ref().map(|time| parse("created_at", time)).transpose()?;
     if let Some(created) = created.filter(|created| *created > now.saturating_add(CLOCK_SKEW)) {

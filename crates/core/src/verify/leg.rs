@@ -5,6 +5,7 @@ use countersign_chains::{Account, Family, address};
 
 use super::record::Parties;
 use super::swap_id;
+use crate::json::At;
 use crate::json::number::bare_hex_array;
 use crate::report::Code;
 use crate::report::Refusal;
@@ -42,7 +43,7 @@ impl Leg {
     /// Creates a refusal at a member of this leg.
     #[must_use]
     pub fn refuse(self, code: Code, member: &str) -> Refusal {
-        Refusal::new(code, format!("/order/{}/{member}", self.name()))
+        At::RECORD.refuse_below(code, &format!("/{}/{member}", self.name()))
     }
 
     /// Returns the pinned asset of this leg.
@@ -92,9 +93,9 @@ impl<'r> RecordedLeg<'r> {
             return Err(refuse(Code::UnsupportedFamily, "asset").with_expected(family).with_actual(asset.chain.family()));
         }
         let version = Version::parse(&record.version).ok_or_else(|| {
-            Refusal::new(Code::RecordVersion, "/order/version").with_expected("v1, v2 or v3").with_actual(&record.version)
+            At::RECORD.refuse_below(Code::RecordVersion, "/version").with_expected("v1, v2 or v3").with_actual(&record.version)
         })?;
-        swap_id::check_version(asset, version, "/order/version")?;
+        swap_id::check_version(asset, version, &At::RECORD)?;
         let party = |member, text: &str| {
             address::parse(&asset.chain.network, text)
                 .map_err(|error| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text))

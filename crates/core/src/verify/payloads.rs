@@ -57,7 +57,7 @@ pub fn check_declared_type(cursor: Cursor<'_, '_>, members: &[(&str, &str)]) -> 
     }
     for (declared, (name, kind)) in declared.zip(members) {
         let member = declared.object()?;
-        member.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
+        member.only(&["name", "type"]).map_err(|refusal| refusal.with_code(Code::TypedDataTypes))?;
         for (key, expected) in [("name", *name), ("type", *kind)] {
             let cursor = member.need(key)?;
             if cursor.text()? != expected {

@@ -11,6 +11,7 @@ use countersign_chains::taproot::{Htlc, Output};
 use countersign_chains::{Account, Family, Pace, Span, address};
 
 use super::{Leg, OrderContext, SwapTerms, deadline, swap_id};
+use crate::json::At;
 use crate::report::amount::format_duration;
 use crate::report::{Code, Refusal, Warnings, text};
 use crate::trust::{Asset, Chain};
@@ -70,7 +71,7 @@ pub(crate) fn check(
             check.still_open()?;
             check.times()?;
             if let Some(now) = order.now {
-                deadline::check(record, order.record_at, &order.source.chain, now)?;
+                deadline::check(record, &order.record_at, &order.source.chain, now)?;
             }
         }
         RecordCheck::Tracking => {
@@ -106,7 +107,7 @@ pub(crate) fn stated_parties(asset: &Asset, record: &OrderRecord, leg: Leg) -> R
         address::parse_party(&asset.chain.network, text).map_err(refuse)
     };
     let parties = parties_of(leg.of(record), asset.chain.family(), refuse, account)?;
-    with_certainty(asset, record, leg, parties, || Refusal::new(Code::RecordVersion, "/order/version"))
+    with_certainty(asset, record, leg, parties, || At::RECORD.refuse_below(Code::RecordVersion, "/version"))
 }
 
 fn with_certainty(
@@ -145,7 +146,7 @@ fn parties_of(
 
 impl Check<'_, '_> {
     fn refuse(&self, code: Code, member: &str) -> Refusal {
-        Refusal::new(code, format!("{}/{member}", self.order.record_at))
+        self.order.record_at.refuse_below(code, &format!("/{member}"))
     }
 
     fn refuse_leg(&self, code: Code, leg: Leg, member: &str) -> Refusal {
@@ -319,7 +320,7 @@ impl Check<'_, '_> {
             _ => Ok(()),
         };
         named(&self.record.solver_id, &|| self.refuse(Code::RecordSolver, "solver_id"))?;
-        named(&order.request.solver_id, &|| Refusal::new(Code::RecordSolver, "/request/solver_id"))?;
+        named(&order.request.solver_id, &|| At::REQUEST.refuse_below(Code::RecordSolver, "/solver_id"))?;
         Ok(())
     }
 
@@ -368,7 +369,7 @@ impl Check<'_, '_> {
         let swap = self.swap(leg);
         let version = Version::parse(&self.record.version)
             .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
-        swap_id::check_version(self.asset(leg), version, &format!("{}/version", self.order.record_at))?;
+        swap_id::check_version(self.asset(leg), version, &self.order.record_at)?;
         let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap, self.source_htlc.filter(|_| leg == Leg::Source));
         if recomputed.equals(&swap.swap_id) {
             return Ok(());

@@ -7,12 +7,13 @@ use countersign_chains::{Account, Span};
 use ruint::aliases::U256;
 
 use super::OrderContext;
+use crate::json::At;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{ApprovalPolicy, Solver};
 use crate::wire::SecretHash;
 
-/// The location of a refusal for something that the registry lacks: where the request names the source asset.
-const ASSET: &str = "/request/source/asset";
+/// Where the request names the source asset: the location of a refusal for something that the registry lacks.
+const ASSET: &str = "/source/asset";
 
 /// Creates a refusal at a location that only the family knows: a byte range of a payload, or a member.
 pub type RefuseAt<'p> = &'p dyn Fn(Code) -> Refusal;
@@ -25,7 +26,10 @@ impl<'d> OrderContext<'d> {
     /// [`Code::UnknownAsset`] if none is pinned.
     pub fn pinned_htlc<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
         self.source.htlc.as_ref().and_then(of).ok_or_else(|| {
-            Refusal::new(Code::UnknownAsset, ASSET).with_reason("no HTLC is pinned for the asset").with_actual(&self.source.record.id)
+            At::REQUEST
+                .refuse_below(Code::UnknownAsset, ASSET)
+                .with_reason("no HTLC is pinned for the asset")
+                .with_actual(&self.source.record.id)
         })
     }
 
@@ -36,7 +40,7 @@ impl<'d> OrderContext<'d> {
     /// [`Code::Internal`] if the token is not an account of the family.
     pub fn pinned_token<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<Option<T>, Refusal> {
         let Some(token) = &self.source.token else { return Ok(None) };
-        token.account.as_ref().and_then(of).map(Some).ok_or_else(|| Refusal::new(Code::Internal, ASSET))
+        token.account.as_ref().and_then(of).map(Some).ok_or_else(|| At::REQUEST.refuse_below(Code::Internal, ASSET))
     }
 
     /// Returns the source owner, converted to the family's own type by `of`.
@@ -45,7 +49,7 @@ impl<'d> OrderContext<'d> {
     ///
     /// [`Code::Internal`] if there is no owner, which is possible only on Bitcoin-like chains.
     pub fn owner_as<T>(&self, of: impl FnOnce(&Account) -> Option<T>) -> Result<T, Refusal> {
-        self.owner.as_ref().and_then(of).ok_or_else(|| Refusal::new(Code::Internal, "/request/source/owner"))
+        self.owner.as_ref().and_then(of).ok_or_else(|| At::REQUEST.refuse_below(Code::Internal, "/source/owner"))
     }
 
     /// Requires that an approval covers the amount, and returns how much will be approved: what was proposed, unless the policy
@@ -193,7 +197,7 @@ impl<'d> OrderContext<'d> {
     /// [`Code::DelegateNotSupported`].
     pub fn check_no_delegate(&self) -> Result<(), Refusal> {
         match &self.request.source.delegate {
-            Some(delegate) => Err(Refusal::new(Code::DelegateNotSupported, "/request/source/delegate").with_actual(delegate)),
+            Some(delegate) => Err(At::REQUEST.refuse_below(Code::DelegateNotSupported, "/source/delegate").with_actual(delegate)),
             None => Ok(()),
         }
     }

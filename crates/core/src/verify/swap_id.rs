@@ -8,6 +8,7 @@ use countersign_chains::taproot::{Htlc, Output};
 use countersign_chains::{Account, Family, Network};
 
 use super::record::Parties;
+use crate::json::At;
 use crate::report::{Code, Refusal};
 use crate::trust::{Asset, EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
 use crate::wire::SwapRecord;
@@ -40,12 +41,12 @@ impl Recomputed {
 ///
 /// # Errors
 ///
-/// [`Code::GenerationMismatch`] at `location`.
-pub(super) fn check_version(asset: &Asset, version: Version, location: &str) -> Result<(), Refusal> {
+/// [`Code::GenerationMismatch`] at the version of the record at `record_at`.
+pub(super) fn check_version(asset: &Asset, version: Version, record_at: &At<'_>) -> Result<(), Refusal> {
     let has_version = |generation: &EvmGeneration| generation.token.swap_ids.contains(&version);
     let Some(pinned) = asset.generation.and_then(Generation::evm).filter(|pinned| !has_version(pinned)) else { return Ok(()) };
     let actual = EvmGeneration::ALL.iter().find(|generation| has_version(generation)).map_or("none", |actual| actual.name);
-    let refusal = Refusal::new(Code::GenerationMismatch, location).with_expected(pinned.name).with_actual(actual);
+    let refusal = record_at.refuse_below(Code::GenerationMismatch, "/version").with_expected(pinned.name).with_actual(actual);
     Err(refusal.with_reason("the version of the order names the formula of another generation"))
 }
 

@@ -152,7 +152,7 @@ mod tests {
             (r#"{"status":"Error"}"#, None),
         ] {
             let value = crate::json::parse(text.as_bytes()).unwrap();
-            let refusal = with_result(Cursor::root(&value, "/response"), |_| Ok(())).unwrap_err();
+            let refusal = with_result(Cursor::new(&value, crate::json::At::RESPONSE), |_| Ok(())).unwrap_err();
             assert_eq!((refusal.code(), refusal.location()), (Code::ServiceError, "/response/status"));
             assert_eq!(refusal.actual().map(ToString::to_string).as_deref(), words, "{text}");
         }

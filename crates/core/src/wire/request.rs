@@ -4,8 +4,8 @@ use ruint::aliases::U256;
 use serde::{Deserialize, Serialize};
 
 use super::{AssetId, Quote, Read, SecretHash, decimal, strict_json};
-use crate::json::{self, Cursor};
-use crate::report::{Code, Refusal};
+use crate::json::{self, At, Cursor};
+use crate::report::{Code, Origin, Refusal};
 
 /// What the wallet requests. The request is trusted: the response and the record are compared with it.
 ///
@@ -178,22 +178,23 @@ impl CreateOrder {
     ///
     /// A [`Refusal`] with a pointer into the text.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        Self::read(Cursor::root(&json::parse(text)?, ""))
+        const AT: At<'_> = At::of("", Origin::Request);
+        Self::read(Cursor::new(&json::parse(text).map_err(|refusal| refusal.within(&AT))?, AT))
     }
 
     /// Requires that no amount is zero, and that slippage and fees are at most the whole amount. Parsing checks this too, but a
     /// program can also set the fields of a request.
     pub(crate) fn check_numbers(&self) -> Result<(), Refusal> {
-        for (leg, at) in [(&self.source, "/request/source/amount"), (&self.destination, "/request/destination/amount")] {
+        for (leg, at) in [(&self.source, "/source/amount"), (&self.destination, "/destination/amount")] {
             if leg.amount.is_zero() {
-                return Err(Refusal::new(Code::AmountZero, at));
+                return Err(At::REQUEST.refuse_below(Code::AmountZero, at));
             }
         }
         if let Some(slippage) = self.slippage {
-            basis_points(slippage, "/request/slippage")?;
+            basis_points(slippage, "/slippage").map_err(|refusal| refusal.within(&At::REQUEST))?;
         }
         for (index, fee) in self.affiliate_fees.iter().enumerate() {
-            basis_points(fee.fee, &format!("/request/affiliate_fees/{index}/fee"))?;
+            basis_points(fee.fee, &format!("/affiliate_fees/{index}/fee")).map_err(|refusal| refusal.within(&At::REQUEST))?;
         }
         Ok(())
     }

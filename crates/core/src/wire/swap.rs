@@ -4,8 +4,8 @@ use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
 use super::{AssetId, Read, RecordTime, SecretHash, decimal, non_empty, strict_json, text, with_result};
-use crate::json::{self, Cursor, Members};
-use crate::report::{Code, Refusal};
+use crate::json::{self, At, Cursor, Members};
+use crate::report::{Code, Origin, Refusal};
 
 /// The order record: the service's second statement about an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,7 +124,8 @@ impl OrderRecord {
     ///
     /// A [`Refusal`] with a pointer into the text.
     pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
-        Self::read_enveloped(Cursor::root(&json::parse(text)?, "")).map(|(record, _)| record)
+        const AT: At<'_> = At::of("", Origin::Service);
+        Self::read_enveloped(Cursor::new(&json::parse(text).map_err(|refusal| refusal.within(&AT))?, AT)).map(|(record, _)| record)
     }
 
     /// Reads a record, bare or in its envelope, and returns whether it came in its envelope.

@@ -8,11 +8,12 @@
 //! | [`location`](crate::Refusal::location) | where: a JSON pointer into the document, with a byte range behind `#` inside a payload |
 //! | [`expected`](crate::Refusal::expected), [`actual`](crate::Refusal::actual) | the two values that differ, where they can be shown |
 //! | [`message`](crate::Refusal::message) | what is wrong, and what to do; untrusted text in it is escaped |
-//! | [`blame`](crate::Refusal::blame) | who has to act: see below |
+//! | [`origin`](crate::Refusal::origin) | who wrote the document in which the fault stands. It stays when an application puts a prefix in front of the location |
+//! | [`blame`](crate::Refusal::blame) | who has to act: see below. Where the code does not decide it, the origin does |
 //!
 //! | blame | what happened | what a wallet does |
 //! |---|---|---|
-//! | [`Service`](crate::Blame::Service) | the service sent something that must not be signed | stop, sign nothing, report the service with the order id and the code |
+//! | [`Service`](crate::Blame::Service) | the service sent something that must not be signed: a response, a record, a quote, a list, the hashes of an instant refund | stop, sign nothing, report the service with the order id and the code |
 //! | [`Caller`](crate::Blame::Caller) | request, registry, policy, wallet context, key or signature are wrong | correct the input; nothing was signed |
 //! | [`Unsupported`](crate::Blame::Unsupported) | this build has no code for the family, or the asset is not pinned | enable the feature, pin the asset, or offer another route |
 //! | [`Bug`](crate::Blame::Bug) | countersign made a mistake | report it to us; nothing was signed |

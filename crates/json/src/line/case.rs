@@ -2,7 +2,7 @@
 //! (`docs/spec/batch.md#case`).
 
 use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Registry, Unsigned, Verified};
-use countersign_core::json::{Cursor, Value};
+use countersign_core::json::{At, Cursor, Value};
 use countersign_core::wire::Read;
 
 use crate::dispatch;
@@ -39,8 +39,8 @@ impl<'v> Case<'v> {
         let members = root.object()?;
         members.check_spelling(&["id", "request", "response", "order", "wallet"])?;
         Ok(Self {
-            request: members.need("request")?.value(),
-            response: members.need("response")?.value(),
+            request: members.get("request").ok_or_else(|| At::REQUEST.refuse(Code::MissingField))?.value(),
+            response: members.get("response").ok_or_else(|| At::RESPONSE.refuse(Code::MissingField))?.value(),
             order: members.get("order").map(|cursor| cursor.value()),
             wallet: members.get("wallet").map(|cursor| cursor.value()),
         })
@@ -52,7 +52,7 @@ impl<'v> Case<'v> {
     ///
     /// A [`Refusal`] at the first member of `/request` that is malformed.
     pub fn proposal(&self) -> Result<Proposal<'v>, Refusal> {
-        let request = CreateOrder::read(Cursor::root(self.request, "/request"))?;
+        let request = CreateOrder::read(Cursor::new(self.request, At::REQUEST))?;
         Ok(Proposal::from_parsed(request, self.response, self.order))
     }
 

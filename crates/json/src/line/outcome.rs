@@ -21,7 +21,7 @@ impl Outcome {
     /// Verifies, prepares and signs the order of one line. It never panics, whatever the bytes.
     #[must_use]
     pub fn from_line(line: &[u8], registry: &Registry, policy: &Policy) -> Self {
-        let value = match json::parse(line) {
+        let value = match json::parse_case(line) {
             Ok(value) => value,
             Err(refusal) => return Self { id: json::salvage_id(line), result: Err(refusal) },
         };

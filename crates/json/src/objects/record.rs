@@ -1,7 +1,7 @@
 //! A verified record, and the readers of its two HTLCs.
 
 use countersign::reader::{HtlcReader, Known};
-use countersign::{Code, FinalityRule, Funded, Leg, Policy, Refusal, Registry, UnixTime, VerifiedRecord};
+use countersign::{Code, FinalityRule, Funded, Leg, Policy, Registry, UnixTime, VerifiedRecord};
 
 use super::reader::{Quorum, Reader};
 use super::{Documents, Failure, Htlc, HtlcTerms, Proof, read_leg, shapes};
@@ -26,7 +26,7 @@ pub fn verify_record(documents: &Documents<'_>, registry: &Registry, policy: &Po
     let rule_of = |leg| {
         let terms = verified.terms.leg(leg);
         let asset = registry.asset(terms.asset.as_str());
-        asset.map(|asset| policy.finality_of(asset, terms.amount)).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/order"))
+        asset.map(|asset| policy.finality_of(asset, terms.amount)).ok_or_else(|| countersign::json::At::RECORD.refuse(Code::UnknownAsset))
     };
     let rules = [rule_of(Leg::Source)?, rule_of(Leg::Destination)?];
     Ok(Record { verified, rules })

@@ -202,3 +202,17 @@ fn every_code_of_a_whole_swap_is_listed() {
     assert!(found.len() > 20, "{found:?}");
     assert_eq!(json!(of_store(&StoreError::Busy).code), "store_failed");
 }
+
+/// The service's list is nobody's input: an application that shows "check your input" for `caller` must not show it for this.
+#[test]
+fn a_list_of_a_wrong_type_blames_the_service() {
+    let page = r#"{"status":"Ok","result":{"data":[{"created_at":7}],"page":1,"total_pages":1,"total_items":1,"per_page":1}}"#;
+    let response = countersign_client::Response::new(200, page);
+    let error = countersign_client::response::read::<countersign::wire::Page<countersign::OrderRecord>>(response).unwrap_err();
+    let failure = of_client(error);
+    assert_eq!((failure.blame, failure.at.starts_with("/result/data/0")), ("service", true), "{failure}");
+    assert!(failure.message.ends_with("do not sign; report the service"), "{failure}");
+    // The options are the caller's.
+    let own = of_client(Error::Input(Refusal::new(Code::WrongType, "/options/app_id")));
+    assert_eq!((own.blame, own.message.contains("report the service")), (CALLER, false), "{own}");
+}

@@ -94,7 +94,7 @@ fn read_domain(cursor: Cursor<'_, '_>) -> Result<(Eip712Domain, Vec<DomainMember
     let members = cursor.object()?;
     members
         .only(&DOMAIN.map(|(name, _)| name))
-        .map_err(|refusal| Refusal::new(Code::TypedDataDomain, refusal.location()).with_reason("not a member of any domain"))?;
+        .map_err(|refusal| refusal.with_code(Code::TypedDataDomain).with_reason("not a member of any domain"))?;
     let text = |key: &'static str| members.get(key).map(|cursor| cursor.text().map(|text| Cow::Owned(text.to_owned()))).transpose();
     let chain_id = members.get("chainId").map(|cursor| cursor.any_number().map(|id| id & U256::from(CHAIN_ID_BITS)));
     let contract = members.get("verifyingContract").map(|cursor| address::read_any(cursor).map(address::Address::bytes));
@@ -314,7 +314,7 @@ fn read_members<'t>(fields: &Cursor<'_, 't>) -> Result<Vec<Member<'t>>, Refusal>
     let mut seen = BTreeSet::new();
     let member = |cursor: Cursor<'_, 't>| {
         let members = cursor.object()?;
-        members.only(&["name", "type"]).map_err(|refusal| Refusal::new(Code::TypedDataTypes, refusal.location()))?;
+        members.only(&["name", "type"]).map_err(|refusal| refusal.with_code(Code::TypedDataTypes))?;
         let (name, kind) = (members.need("name")?, members.need("type")?);
         let (written, refuse) = (kind.text()?, |cursor: &Cursor<'_, '_>| cursor.refuse(Code::TypedDataTypes));
         if name.text()?.len() > MAX_NAME || !is_name(name.text()?) || !seen.insert(name.text()?) {

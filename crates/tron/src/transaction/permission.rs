@@ -82,7 +82,7 @@ impl Permission {
     ///
     /// [`Code::WrongType`] at the location `at`.
     pub fn check_id(id: u8, at: &str) -> Result<(), Refusal> {
-        check_id(id.into(), at)
+        check_id(id.into(), Code::WrongType, at)
     }
 
     /// Requires what nodes require of every permission: an id of one that can make calls, and keys that can reach the threshold.
@@ -132,12 +132,11 @@ pub(crate) fn name(id: i32) -> String {
     if id == 0 { "the owner permission".to_owned() } else { format!("permission {id}") }
 }
 
-/// Requires the id of a permission that can make calls. 1 is that of witnesses, which signs blocks.
-pub(super) fn check_id(id: i32, at: &str) -> Result<(), Refusal> {
+/// Requires the id of a permission that can make calls, or refuses with `code`. 1 is that of witnesses, which signs blocks.
+pub(super) fn check_id(id: i32, code: Code, at: &str) -> Result<(), Refusal> {
     if matches!(id, 0 | 2..=9) {
         return Ok(());
     }
-    let code = if at.starts_with("/raw_data") { Code::TransactionMismatch } else { Code::WrongType };
     let refusal = Refusal::new(code, at).with_expected("0, the owner permission, or 2 to 9, an active one").with_actual(id.to_string());
     Err(refusal.with_reason("no permission with this id can make calls"))
 }

@@ -272,7 +272,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warning
     let differs = |location: &'static str| Refusal::new(Code::TransactionMismatch, location);
     let signers = signed.distinct_signers()?;
     let permission_id = signed.transaction().permission_id();
-    permission::check_id(permission_id, "/raw_data/contract/0/Permission_id")?;
+    permission::check_id(permission_id, Code::TransactionMismatch, "/raw_data/contract/0/Permission_id")?;
     if let ([signer], 0) = (signers.as_slice(), permission_id)
         && *signer != deposit.sender
     {

@@ -11,7 +11,7 @@ mod rebuild;
 
 use std::fmt;
 
-use countersign::json::{Cursor, Value};
+use countersign::json::{At, Cursor, Value};
 use countersign::wire::Read as _;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Summary, Unsigned, Verified, Warnings};
 
@@ -35,7 +35,7 @@ pub struct Documents<'d> {
 }
 
 fn verify(documents: Documents<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
-    let request = CreateOrder::read(Cursor::root(documents.request, "/request"))?;
+    let request = CreateOrder::read(Cursor::new(documents.request, At::REQUEST))?;
     countersign::verify(Proposal::from_parsed(request, documents.response, documents.record), registry, policy)
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::json::{self, Cursor, Members, Value};
+use countersign::json::{self, At, Cursor, Members, Value};
 use countersign::wire::Read as _;
 use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Registry, Verified};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
@@ -53,10 +53,10 @@ pub struct Documents<'d> {
 impl Documents<'_> {
     /// Verifies the order.
     fn verify(&self, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
-        let parse = |text, prefix| json::parse(text).map_err(|refusal: Refusal| refusal.with_prefix(prefix));
-        let (request, response) = (parse(self.request, "/request")?, parse(self.response, "/response")?);
-        let record = self.record.map(|text| parse(text, "/order")).transpose()?;
-        let request = CreateOrder::read(Cursor::root(&request, "/request"))?;
+        let parse = |text, at: At<'_>| json::parse(text).map_err(|refusal: Refusal| refusal.within(&at));
+        let (request, response) = (parse(self.request, At::REQUEST)?, parse(self.response, At::RESPONSE)?);
+        let record = self.record.map(|text| parse(text, At::RECORD)).transpose()?;
+        let request = CreateOrder::read(Cursor::new(&request, At::REQUEST))?;
         countersign::verify(Proposal::from_parsed(request, &response, record.as_ref()), registry, policy)
     }
 }

@@ -376,7 +376,7 @@ mod words {
 
     /// The next one of each enum, so that a new variant does not compile until it is listed.
     fn status(last: Option<&Status>) -> Option<Status> {
-        let refusal = Refusal::new(countersign::Code::RecordChanged, "/order");
+        let refusal = countersign::json::At::RECORD.refuse(countersign::Code::RecordChanged);
         Some(match last {
             None => Status::Unsigned,
             Some(Status::Unsigned) => Status::Expired,

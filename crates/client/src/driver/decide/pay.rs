@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign::json::At;
 use countersign::{Code, Family, Hold, HtlcState, Leg, Refusal, text};
 
 use super::super::journal::{Delivery, KEPT_FUNDINGS, Outcome, Purpose};
@@ -45,7 +46,7 @@ impl Order<'_> {
     /// Requires that the destination is still to be paid, or has just been. With a secret that is public, or a payment that is old, the
     /// solver could take both.
     fn check_destination(&self) -> Result<(), Refusal> {
-        let refuse = |code, why: &str| Err(Refusal::new(code, "/order/destination_swap").with_reason(why.to_owned()));
+        let refuse = |code, why: &str| Err(At::RECORD.refuse_below(code, "/destination_swap").with_reason(why.to_owned()));
         if self.is_public() || self.is_redeemed(Leg::Destination) {
             return refuse(Code::RecordSecretKnown, "the secret was already used on chain");
         }
@@ -65,14 +66,14 @@ impl Order<'_> {
     /// does not list spent outputs, and dust at it must not keep anybody from paying.
     fn check_judged(&self) -> Result<(), Refusal> {
         let legs = [
-            (Leg::Source, self.observed.source_family, "/order/source_swap"),
-            (Leg::Destination, self.observed.destination_family, "/order/destination_swap"),
+            (Leg::Source, self.observed.source_family, "/source_swap"),
+            (Leg::Destination, self.observed.destination_family, "/destination_swap"),
         ];
         for (leg, family, at) in legs {
             if family != Some(Family::Bitcoin)
                 && let LegObservation::Seen { state: HtlcState::Unclear(why), .. } = self.leg(leg)
             {
-                return Err(Refusal::new(Code::CannotBeJudged, at).with_reason(text::escape_untrusted(why)));
+                return Err(At::RECORD.refuse_below(Code::CannotBeJudged, at).with_reason(text::escape_untrusted(why)));
             }
         }
         Ok(())

@@ -8,9 +8,9 @@ use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, P
 
 use super::rules::{self, Clash};
 use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver, TokenStandard};
-use crate::json::{self, Cursor, Value, number};
+use crate::json::{self, At, Cursor, Value, number};
 use crate::report::text::escape_untrusted;
-use crate::report::{Code, Refusal};
+use crate::report::{Code, Origin, Refusal};
 use crate::wire::{self, AssetId, AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Read};
 
 /// The entries of a list with their locations, each with its value or the reason why it could not be read.
@@ -52,8 +52,9 @@ impl Registry {
     pub fn from_service(chains: &[u8], assets: &[u8], liquidity: &[u8]) -> Result<ServicePins, Refusal> {
         fn list<T: Read>(text: &[u8], prefix: &'static str) -> Result<Listed<T>, Refusal> {
             let read = |cursor: Cursor<'_, '_>| Ok(cursor.array()?.map(|item| (item.at().to_string(), T::read(item))).collect());
-            let value = json::parse(text).map_err(|refusal| refusal.with_prefix(prefix))?;
-            let cursor = Cursor::root(&value, prefix);
+            let at = At::of(prefix, Origin::Service);
+            let value = json::parse(text).map_err(|refusal| refusal.within(&at))?;
+            let cursor = Cursor::new(&value, at);
             match value {
                 Value::Object(_) => wire::with_result(cursor, read),
                 _ => read(cursor),
@@ -105,7 +106,8 @@ impl Pinning<'_> {
     /// Leaves an entry out with a notice, or refuses if no notices are collected.
     fn skip(&mut self, entry: String, refusal: Refusal) -> Result<(), Refusal> {
         let Some(notices) = &mut self.notices else { return Err(refusal) };
-        notices.push(Notice { entry, refusal });
+        // Only the service's lists have notices.
+        notices.push(Notice { entry, refusal: refusal.with_origin(Origin::Service) });
         Ok(())
     }
 
