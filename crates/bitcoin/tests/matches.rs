@@ -68,7 +68,7 @@ fn each_input_is_signed_by_hash_types_that_cover_everything() {
 
 /// The outputs that the inputs of a transaction spend, from the case's wallet.
 fn spent(case: &Case, transaction: &Transaction) -> Vec<TxOut> {
-    let utxos = wallet::<Bitcoin>(case).utxos;
+    let utxos = wallet::<Bitcoin>(case).utxos.expect("coins");
     let output = |input: &TxIn| utxos.iter().find(|utxo| utxo.outpoint() == input.previous_output).expect("a coin").output().clone();
     transaction.input.iter().map(output).collect()
 }

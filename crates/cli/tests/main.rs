@@ -24,6 +24,7 @@ mod home;
 mod init;
 mod kept;
 mod matches;
+mod matches_by_id;
 mod nodes;
 mod orders;
 mod preflight;

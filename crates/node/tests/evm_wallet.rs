@@ -2,19 +2,19 @@
 use crate::support;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex, keccak256};
-use countersign::evm::read::{self, Layout};
+use countersign::evm::read;
 use countersign::evm::{Evm, Fees, Gasless, TxContext, UnsignedOrder};
-use countersign::{BroadcastTransaction, Code, EvmGeneration, Policy, RequestId, Role, Signed, Verified};
+use countersign::{BroadcastTransaction, Code, Policy, RequestId, Role, Signed, Verified};
 use countersign_node::evm::Preflight;
-use countersign_node::{ContractReport, Contracts, NodeError, Speed};
-use countersign_testkit::{key, registry, verified};
+use countersign_node::{NodeError, Speed};
+use countersign_testkit::{key, verified};
 use serde_json::{Value, json};
 use support::{Chain, case, hash_of, nodes, terms};
 
 const GWEI: u128 = 1_000_000_000;
-const SENDER: Address = Address::repeat_byte(0xa1);
+pub(crate) const SENDER: Address = Address::repeat_byte(0xa1);
 
-fn chain() -> Chain {
+pub(crate) fn chain() -> Chain {
     Chain::funded(&terms().destination)
 }
 
@@ -503,78 +503,4 @@ async fn a_gasless_order_can_be_paid_with_the_accounts_own_transactions() {
     };
     assert_eq!(paid(false).await, (vec![], true));
     assert_eq!(paid(true).await, (vec![Role::Initiate], false));
-}
-
-#[tokio::test]
-async fn a_contract_is_described_by_what_it_is() {
-    let code = |code: &'static str| {
-        let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
-        async move { nodes(chain, 1).evm("ethereum").unwrap().describe_contract(SENDER).await.unwrap() }
-    };
-    let described = code("0x6001").await;
-    assert_eq!((described.code_hash, described.version, described.domain), (Some(keccak256([0x60, 1])), None, None));
-    assert_eq!(described.token, Some(chain().token));
-    assert_eq!(code("0x").await.code_hash, None);
-}
-
-#[tokio::test]
-async fn a_contract_is_compared_with_its_stored_description() {
-    let check = async |kept: &Contracts, code: &'static str, ids: &[&str]| {
-        let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
-        let nodes = nodes(chain, 1);
-        kept.check(&nodes, ids.iter().map(|id| registry().asset(id).unwrap().as_ref())).await.unwrap()
-    };
-    // Another chain is not connected.
-    let first = check(&Contracts::default(), "0x6001", &["ethereum:usdc", "base:usdc"]).await;
-    assert_eq!(first.first_seen.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ethereum:usdc"]);
-    assert!(first.changes.is_empty());
-    let kept = Contracts::from_json(&first.new.to_file()).unwrap();
-    assert_eq!(check(&kept, "0x6001", &["ethereum:usdc"]).await, ContractReport::default());
-    let changed = check(&kept, "0x6002", &["ethereum:usdc"]).await;
-    assert_eq!(changed.changes.iter().map(|change| change.fact.as_str()).collect::<Vec<_>>(), ["code_hash"]);
-    assert!(changed.first_seen.is_empty() && changed.new == Contracts::default());
-    assert_eq!(check(&changed.changed, "0x6002", &["ethereum:usdc"]).await, ContractReport::default());
-}
-
-#[tokio::test]
-async fn a_generation_is_recognised_by_what_the_contract_says_of_itself() {
-    let text = |text: &str| {
-        let mut padded = text.as_bytes().to_vec();
-        padded.resize(padded.len().next_multiple_of(32), 0);
-        [U256::from(32).to_be_bytes::<32>().to_vec(), U256::from(text.len()).to_be_bytes::<32>().to_vec(), padded].concat()
-    };
-    // fields, seven heads, then name, version, extensions.
-    let domain = move |name: &str, version: &str| {
-        let word = |number: u64| U256::from(number).to_be_bytes::<32>().to_vec();
-        let mut fields = [0; 32];
-        fields[0] = 0x0f;
-        let heads = [fields.to_vec(), word(0xe0), word(0x120), word(1), SENDER.into_word().to_vec(), word(0), word(0x160)];
-        [heads.concat(), text(name)[32..].to_vec(), text(version)[32..].to_vec(), word(0)].concat()
-    };
-    let describe = async |version: Option<&'static str>, name: &'static str, domain_version: &'static str| {
-        let chain = chain().lying(move |_, method, params| match method {
-            "eth_getCode" => Some(json!("0x6001")),
-            "eth_call" if params[0]["data"] == "0x54fd4d50" => version.map(|version| json!(hex::encode_prefixed(text(version)))),
-            "eth_call" if params[0]["data"] == "0x84b0196e" => Some(json!(hex::encode_prefixed(domain(name, domain_version)))),
-            _ => None,
-        });
-        nodes(chain, 1).evm("ethereum").unwrap().describe_contract(SENDER).await.unwrap()
-    };
-    let v3 = describe(Some("3"), "HTLC", "3").await;
-    assert_eq!(v3.domain.as_ref().unwrap().version, "3");
-    assert_eq!(v3.generation(None), Some(EvmGeneration::V3));
-    assert_eq!(v3.generation(Some(Layout::V3)), Some(EvmGeneration::V3));
-    assert_eq!(v3.generation(Some(Layout::Older)), None);
-    let old = describe(None, "HTLC", "2").await;
-    assert_eq!(old.generation(None), Some(EvmGeneration::OLD));
-    assert_eq!(old.generation(Some(Layout::Older)), Some(EvmGeneration::OLD));
-    assert_eq!(old.generation(Some(Layout::V3)), None);
-    for (version, name, domain_version) in
-        [(Some("4"), "HTLC", "4"), (Some("3"), "HTLC", "2"), (None, "HTLC", "3"), (None, "Token", "1"), (Some("3"), "Other", "3")]
-    {
-        assert_eq!(describe(version, name, domain_version).await.generation(None), None, "{version:?} {name} {domain_version}");
-    }
-    let mut gone = v3;
-    gone.code_hash = None;
-    assert_eq!(gone.generation(None), None);
 }

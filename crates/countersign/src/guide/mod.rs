@@ -12,10 +12,12 @@
 //! | [`restart`] | what a wallet stores so that it can continue after a restart |
 //! | [`refusals`] | refusals and warnings: what they contain, and who has to act |
 //! | [`swaps`] | what comes after the signature: evidence, redemption, refund |
+//! | [`recovery`] | refunds and redemptions in every family, from an order record alone |
 
 pub mod accounts;
 pub mod external;
 pub mod policy;
+pub mod recovery;
 pub mod refusals;
 pub mod registry;
 pub mod request;
