@@ -147,14 +147,15 @@ fn a_transaction_that_does_not_pay_the_order_is_refused() {
     }
 }
 
+/// Initiator, redeemer, timelock, chain, contract.
+type Parts = ([u8; 20], [u8; 20], u64, u64, [u8; 20]);
+
 /// Each term that the event does not have is in the id: the id of an order with another value is refused.
 #[test]
 fn the_event_of_other_terms_is_refused() {
     let case = fixture::<Tron>(CASE);
     let order = verified::<Tron>(&case);
     let deposit = order.deposit();
-    // Initiator, redeemer, timelock, chain, contract.
-    type Parts = ([u8; 20], [u8; 20], u64, u64, [u8; 20]);
     let id = |change: fn(&mut Parts)| {
         let terms = &deposit.terms;
         let timelock = terms.timelock.try_into().unwrap();
