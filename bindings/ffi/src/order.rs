@@ -101,7 +101,7 @@ impl Order {
     /// form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig.
     ///
     /// `effect` is JSON (`docs/spec/batch.md#bundled-calls`): on EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on
-    /// Tron `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`. The wallet or node is trusted for this: read the
+    /// Tron `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`. The wallet or node is trusted for this: read the
     /// source leg before the secret is released.
     pub fn find_payment(&self, effect: Vec<u8>) -> Result<String> {
         Ok(objects::find_payment(&self.0, &effect)?)
@@ -270,7 +270,7 @@ mod tests {
         }
         assert!(error(find(&json!({"status": 100}))).starts_with("transaction_mismatch"));
         assert!(error(find(&json!({"status": 200}))).contains("no receipts"));
-        let (other, _) = fixture("starknet-strk");
+        let (other, _) = fixture("sui-native");
         assert!(error(other.find_payment(receipt.to_string().into_bytes())).starts_with("unsupported_family"));
     }
 

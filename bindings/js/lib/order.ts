@@ -136,9 +136,10 @@ export class Order extends Made {
    * the payment is final, a reader of the source leg decides.
    *
    * @param effect - As an object or its text (`docs/spec/batch.md#bundled-calls`): on EVM what `wallet_getCallsStatus` or
-   *   `eth_getTransactionReceipt` returned; on Tron `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
+   *   `eth_getTransactionReceipt` returned; on Tron `gettransactioninfobyid`; on Starknet
+   *   `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
    * @throws {@link CountersignError} `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment;
-   *   `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
+   *   `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
    */
   findPayment(effect: JsonText | object): string {
     const bytes = foreignBytes(effect, "effect");

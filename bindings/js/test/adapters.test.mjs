@@ -272,7 +272,7 @@ test("the payment of bundled calls is found in the wallet's status, or in a rece
   ];
   for (const [found, at, message] of refusals) assert.throws(() => order.findPayment(found), { code: "transaction_mismatch", at, message });
   for (const wrong of [undefined, null, 1, [], "", "{"]) assert.throws(() => order.findPayment(wrong), { name: "CountersignError" });
-  const other = fixture("starknet-strk");
+  const other = fixture("sui-native");
   assert.throws(() => Order.verify(documents(other.input), new Registry(other.registry)).findPayment(status), { code: "unsupported_family" });
 });
 

@@ -143,14 +143,14 @@ impl Order {
     ///
     /// Args:
     ///     effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
-    ///         `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
+    ///         `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
     ///
     /// Returns:
     ///     The id of the transaction that paid: its hash, or its first signature on Solana.
     ///
     /// Raises:
     ///     Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or with
-    ///         `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
+    ///         `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
     fn find_payment(&self, effect: Text) -> PyResult<String> {
         objects::find_payment(&self.0, effect.as_bytes()).map_err(raise)
     }

@@ -235,7 +235,7 @@ def test_the_payment_of_bundled_calls_is_found_in_their_status(registry: counter
             order.find_payment(json.dumps(unpaid))
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", at)
     with pytest.raises(countersign_swap.Refusal) as refused:
-        verify(case_of("starknet-strk"), registry).find_payment(json.dumps(receipt))
+        verify(case_of("sui-native"), registry).find_payment(json.dumps(receipt))
     assert refused.value.code == "unsupported_family"
 
 

@@ -28,7 +28,7 @@ The file has what the wallet returned, or what a node returns for the transactio
 starknet_getTransactionByHash, gettransactionbyid (Tron), getTransaction with base64 (Solana), with or without its JSON-RPC envelope; or the
 signed bytes, binary or in hex, base64 or base58; on Bitcoin and Litecoin also a PSBT. If another account sent it for the owner, such as a
 bundler, a relay, an owner of a Safe or a member of a multisig, pass what says what it did: the answer to wallet_getCallsStatus or the receipt
-(EVM), gettransactioninfobyid (Tron), getTransaction (Solana).
+(EVM), gettransactioninfobyid (Tron), starknet_getTransactionReceipt (Starknet), getTransaction (Solana).
 
 The wallet may have chosen nonce, fees, blockhash, gas and coins. What else it may change, such as a larger approval, is a warning. Everything
 else must equal the order, or the first difference is shown.";
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required_unless_present = "id")]
     sent: Option<PathBuf>,
     /// The id of the transaction, which is then read from the source chain: hash, signature or digest, as explorers show it. On EVM
-    /// chains, Tron and Solana also that of another account, which paid for the owner.
+    /// chains, Tron, Starknet and Solana also that of another account, which paid for the owner.
     #[arg(long, value_name = "ID", conflicts_with = "sent")]
     id: Option<String>,
     #[command(flatten)]

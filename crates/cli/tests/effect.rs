@@ -1,4 +1,4 @@
-//! `countersign match`: the transaction of another account, which paid for the owner, on Tron and Solana. Bundled calls of EVM are in
+//! `countersign match`: the transaction of another account, which paid for the owner, on Tron, Starknet and Solana. Bundled calls of EVM are in
 //! `matches.rs`.
 
 use base64::Engine as _;
@@ -24,6 +24,22 @@ fn info(line: &Line, id: &str, more: u64) -> Value {
     let topics = json!([initiated, swap["swap_id"], swap["secret_hash"], format!("{amount:064x}")]);
     let log = json!({"address": hex::encode(contract.bytes()), "topics": topics, "data": ""});
     json!({"id": id, "blockNumber": 60_000_000, "contractResult": [""], "receipt": {"result": "SUCCESS"}, "log": [log]})
+}
+
+/// What a node of Starknet says about the transaction of a paymaster that pays for an order.
+fn receipt(line: &Line, id: &str, more: u64) -> Value {
+    let swap = &line.value["order"]["source_swap"];
+    let amount = swap["amount"].as_str().unwrap().parse::<u64>().unwrap() + more;
+    let hash = swap["secret_hash"].as_str().unwrap();
+    let words = (0..8).map(|word| format!("0x{}", &hash[8 * word..8 * word + 8]));
+    let data: Vec<_> = words.chain([format!("{amount:#x}"), "0x0".to_owned()]).collect();
+    let initiated = "0xebf924f11f1ca1dec8c58c339f9ee9d29f63da2478b85366a1a80ca432b972";
+    let keys = json!([initiated, format!("0x{}", swap["swap_id"].as_str().unwrap())]);
+    let event = json!({"from_address": line.value["response"]["result"]["initiate_transaction"]["to"], "keys": keys, "data": data});
+    json!({
+        "type": "INVOKE", "transaction_hash": id, "finality_status": "ACCEPTED_ON_L2", "execution_status": "SUCCEEDED",
+        "block_number": 9, "events": [event],
+    })
 }
 
 /// What a node of Solana says about a transaction of a program that calls the instruction of an order's own transaction for the owner.
@@ -64,8 +80,12 @@ fn a_payment_of_another_account_is_proven_by_its_effect() {
     let id = "77".repeat(32);
     let solana = Line::load("solana", "solana-native-legacy");
     let [(base64, signature), (decoded, _)] = ["base64", "json"].map(|encoding| called(&solana, encoding, |_| {}));
+    let starknet = Line::load("starknet", "starknet-2025-11");
+    let hash = format!("0x7{}", "07".repeat(31));
     let proven = [
         (&tron, info(&tron, &id, 0), &id),
+        (&starknet, receipt(&starknet, &hash, 0), &hash),
+        (&starknet, envelope(&receipt(&starknet, &hash, 0)), &hash),
         (&solana, base64.clone(), &signature),
         (&solana, envelope(&base64), &signature),
         (&solana, decoded.clone(), &signature),
@@ -87,6 +107,7 @@ fn a_payment_of_another_account_is_proven_by_its_effect() {
     for (line, effect, at) in [
         (&tron, info(&tron, &id, 1), "/calls/log/0"),
         (&tron, failed, "/calls/receipt/result"),
+        (&starknet, receipt(&starknet, &hash, 1), "/calls/events/0"),
         (&solana, reverted, "/calls/meta/err"),
         (&solana, other_decoded, "/calls/meta/innerInstructions/0/instructions/0/data"),
         // With the bytes that were signed, it is the difference from the owner's own transaction.

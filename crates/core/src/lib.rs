@@ -23,8 +23,8 @@ pub mod wire;
 pub use countersign_chains as chains;
 pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, Pace, Span, UnixTime, pace};
 pub use evidence::{
-    Difference, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, Precondition,
-    Stage, VerifiedRecord, VerifiedTerms, check_head_time, combine,
+    Difference, EventPlace, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt,
+    PaymentSearch, Precondition, Stage, VerifiedRecord, VerifiedTerms, check_head_time, combine,
 };
 pub use funding::{ApprovalStep, FundingPath, Gasless, SentBy};
 pub use json::number::{self, Hex};

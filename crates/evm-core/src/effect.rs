@@ -4,17 +4,16 @@
 //! secret hash and the amount. Redeemer and timelock are proven by the swap id, where a formula of the contract commits to them: a formula of
 //! the pinned generation, or of any if none is pinned. If the order has a record, it is the one that gives the record's id.
 //!
-//! An id that recomputes proves the terms also where nobody has confirmed the formula, as on Tron: the pinned contract writes the hash that it
-//! computed, and no other terms have this hash.
+//! [`PaymentSearch`] decides, for Starknet too. An id that recomputes proves the terms also where nobody has confirmed the formula, as on Tron.
 //!
-//! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#signing`, `docs/spec/swap_ids.md#evm`.
+//! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#proof-by-effect`, `docs/spec/swap_ids.md#evm`.
 
 use alloy_primitives::{Address, B256, hex};
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
-use countersign_core::{Code, EvmGeneration, Generation, OrderContext, Refusal, TypedValue};
+use countersign_core::{Code, EventPlace, EvmGeneration, Generation, OrderContext, PaymentSearch, Refusal, SecretHash};
 
 use crate::call::Initiate;
-use crate::read::{self, HtlcEvent};
+use crate::read;
 
 /// Which swap ids the contract can give to the order, as far as the terms of the deposit do not say it.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,41 +66,24 @@ pub struct SentLog<'a> {
 
 /// The logs that have been compared with an order.
 #[derive(Debug)]
-pub struct Search<'a> {
-    payment: Payment<'a>,
-    ids: Vec<[u8; 32]>,
-    found: Option<Found>,
+pub struct Search {
+    contract: Address,
+    events: PaymentSearch<B256>,
 }
 
-#[derive(Debug)]
-struct Found {
-    /// The position of its receipt.
-    receipt: usize,
-    swap_id: B256,
-    transaction: B256,
-}
-
-fn differs(location: String) -> Refusal {
-    Refusal::new(Code::TransactionMismatch, location)
-}
-
-impl<'a> Payment<'a> {
+impl Payment<'_> {
     /// Begins to look for the payment.
     ///
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`] without a location if the swap ids of the contract do not commit to redeemer and timelock.
-    pub fn search(self) -> Result<Search<'a>, Refusal> {
-        let ids = self.swap_ids();
-        if ids.is_empty() {
-            let reason = "the contract's swap ids do not commit to redeemer and timelock, so its event does not prove the payment";
-            return Err(differs(String::new()).with_reason(reason));
-        }
-        Ok(Search { payment: self, ids, found: None })
+    pub fn search(self) -> Result<Search, Refusal> {
+        let (secret_hash, amount) = (SecretHash(self.terms.secret_hash.0), self.terms.amount);
+        Ok(Search { contract: self.contract, events: PaymentSearch::new(secret_hash, amount, self.swap_ids(), |id: B256| id.0)? })
     }
 
     /// Returns the swap ids that the contract can give to the order's terms, by the formulas that commit to all of them.
-    fn swap_ids(&self) -> Vec<[u8; 32]> {
+    fn swap_ids(&self) -> Vec<B256> {
         let SwapIdRule { formulas, timelock, recorded } = self.rule;
         let of_any = || EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect();
         let known: Vec<_> = formulas.map_or_else(of_any, |own| vec![own]);
@@ -115,11 +97,11 @@ impl<'a> Payment<'a> {
             amount: self.terms.amount,
         };
         let ids = versions.map(|version| swap_id::evm(*version, self.chain_id, &swap, self.contract.as_slice()));
-        ids.filter(|id| recorded.as_ref().is_none_or(|recorded| hex::encode(id).eq_ignore_ascii_case(recorded))).collect()
+        ids.filter(|id| recorded.as_ref().is_none_or(|recorded| hex::encode(id).eq_ignore_ascii_case(recorded))).map(B256::from).collect()
     }
 }
 
-impl Search<'_> {
+impl Search {
     /// Compares one log of a transaction that succeeded. Logs of other contracts and of other orders are skipped. `receipt` is the position of
     /// the receipt that has the log: some wallets list the receipt of one transaction once for each call. `at` returns the location of the log.
     ///
@@ -128,35 +110,20 @@ impl Search<'_> {
     /// [`Code::TransactionMismatch`] at the part of the log that differs: it is malformed, or it pays the same secret hash under other terms or
     /// twice.
     pub fn read(&mut self, transaction: B256, receipt: usize, log: SentLog<'_>, at: impl Fn() -> String) -> Result<(), Refusal> {
-        let terms = self.payment.terms;
-        if log.address != self.payment.contract || log.topics.first() != Some(&read::INITIATED) {
+        if log.address != self.contract || log.topics.first() != Some(&read::INITIATED) {
             return Ok(());
         }
-        let event = read::event(log.topics, log.data).map_err(|why| differs(at()).with_reason(why.to_string()))?;
-        let Some(HtlcEvent::Initiated { order_id, secret_hash, amount }) = event else { return Ok(()) };
-        if secret_hash.0 != terms.secret_hash.0 {
-            return Ok(());
+        let at = at();
+        let malformed = |why: read::Unclear| Refusal::new(Code::TransactionMismatch, at.as_str()).with_reason(why.to_string());
+        match read::event(log.topics, log.data).map_err(malformed)? {
+            Some(event) => self.events.add(transaction, &event, EventPlace { receipt, event: &at, order_id: "/topics/1" }),
+            None => Ok(()),
         }
-        if !self.ids.contains(&order_id.0) {
-            let expected: Vec<_> = self.ids.iter().map(hex::encode).collect();
-            let reason = "the contract was paid with this secret hash under other terms";
-            let refusal = differs(format!("{}/topics/1", at())).with_reason(reason).with_actual(TypedValue::Hash(order_id.0));
-            return Err(refusal.with_expected(expected.join(" or ")));
-        }
-        if amount != terms.amount {
-            return Err(differs(at()).with_reason("another amount").with_expected(terms.amount).with_actual(amount));
-        }
-        let is_other = |earlier: &Found| earlier.receipt == receipt || (earlier.swap_id, earlier.transaction) != (order_id, transaction);
-        if self.found.as_ref().is_some_and(is_other) {
-            return Err(differs(at()).with_reason("the order was paid twice"));
-        }
-        self.found = Some(Found { receipt, swap_id: order_id, transaction });
-        Ok(())
     }
 
     /// Returns the transaction that paid; `None` if no log shows the payment.
     #[must_use]
     pub fn transaction(self) -> Option<B256> {
-        self.found.map(|found| found.transaction)
+        self.events.transaction()
     }
 }

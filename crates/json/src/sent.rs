@@ -40,6 +40,7 @@ fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, 
 /// |---|---|---|
 /// | EVM | `wallet_getCallsStatus`, `eth_getTransactionReceipt` | [`Deposit::find_payment`](countersign::evm::Deposit::find_payment) |
 /// | Tron | `/wallet/gettransactioninfobyid` | `countersign::tron::Deposit::find_payment` |
+/// | Starknet | `starknet_getTransactionReceipt` | `countersign::starknet::Deposit::find_payment` |
 /// | Solana | `getTransaction`, with the encoding `base64`, `base58` or `json` | `countersign::solana::Deposit::find_payment` |
 ///
 /// # Errors
@@ -65,6 +66,7 @@ pub fn is_effect(family: Family, text: &[u8]) -> bool {
     match family {
         // A transaction has no status, and a receipt no nonce.
         Family::Evm => has(&["receipts", "logs", "status"]) && !has(&["nonce"]),
+        Family::Starknet => has(&["execution_status", "events"]) && !has(&["calldata"]),
         Family::Tron => has(&["receipt", "log"]) && !has(&["raw_data", "raw_data_hex"]),
         Family::Solana => has(&["transaction"]) && has(&["meta"]),
         _ => false,

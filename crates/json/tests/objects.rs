@@ -222,9 +222,28 @@ fn the_payment_of_another_account_is_found_by_its_effect() {
     shown["meta"] = json!({});
     assert_eq!(find(&solana, &shown), refused("missing_field", "/calls/meta/err"));
 
-    let (starknet, _) = order("starknet", "starknet-strk");
-    assert_eq!(find(&starknet, &receipt), refused("unsupported_family", ""));
-    for order in [&evm, &tron, &solana] {
+    let (starknet, case) = order("starknet", "starknet-2025-11");
+    let Verified::Starknet(verified) = &starknet else { panic!("an order on Starknet") };
+    let order_record = case.value("order");
+    let swap = &order_record["source_swap"];
+    let hash = swap["secret_hash"].as_str().unwrap();
+    let words = (0..8).map(|word| format!("0x{}", &hash[8 * word..8 * word + 8]));
+    let amount: u64 = swap["amount"].as_str().unwrap().parse().unwrap();
+    let data: Vec<_> = words.chain([format!("{amount:#x}"), "0x0".to_owned()]).collect();
+    let initiated = "0xebf924f11f1ca1dec8c58c339f9ee9d29f63da2478b85366a1a80ca432b972";
+    let contract = format!("{:#x}", verified.deposit().initiate.to);
+    let keys = json!([initiated, format!("0x{}", swap["swap_id"].as_str().unwrap())]);
+    let mut receipt = json!({
+        "transaction_hash": "0x777", "finality_status": "ACCEPTED_ON_L1", "execution_status": "SUCCEEDED",
+        "events": [{"from_address": contract, "keys": keys, "data": data}],
+    });
+    assert!(matches!(find(&starknet, &receipt), Ok(hash) if hash.ends_with("777")));
+    receipt["execution_status"] = json!("REVERTED");
+    assert_eq!(find(&starknet, &receipt), refused("transaction_mismatch", "/calls/execution_status"));
+
+    let (sui, _) = order("sui", "sui-native");
+    assert_eq!(find(&sui, &receipt), refused("unsupported_family", ""));
+    for order in [&evm, &tron, &starknet, &solana] {
         for malformed in ["", "{", "[]", "1", "{\"meta\": 1, \"id\": 1}"] {
             let failure = objects::find_payment(order, malformed.as_bytes()).unwrap_err();
             assert!(failure.at.starts_with("/calls"), "{malformed}: {failure}");

@@ -24,8 +24,8 @@ fn wrong_id(id: &str, family: Family) -> NodeError {
 }
 
 impl<T: Transport> Nodes<T> {
-    /// Returns whether a transaction paid an order by its effect, which is that of an account with code, a bundler or a relay: on EVM and Tron
-    /// the event of the contract in its receipt, on Solana the instruction of the program, which another program may have called. `false` if the
+    /// Returns whether a transaction paid an order by its effect, which is that of an account with code, a bundler or a relay: on EVM,
+    /// Tron and Starknet the event of the contract in its receipt, on Solana the instruction of the program, which another program may have called. `false` if the
     /// endpoints have no receipt of it, on a chain of another family, or if the chain is not connected. The endpoints must agree.
     ///
     /// # Errors
@@ -41,6 +41,11 @@ impl<T: Transport> Nodes<T> {
             },
             #[cfg(feature = "tron")]
             (Verified::Tron(order), id) => match self.tron(order.chain()) {
+                Ok(chain) => chain.paid(order, id).await,
+                Err(error) => Err(error),
+            },
+            #[cfg(feature = "starknet")]
+            (Verified::Starknet(order), id) => match self.starknet(order.chain()) {
                 Ok(chain) => chain.paid(order, id).await,
                 Err(error) => Err(error),
             },
@@ -104,6 +109,15 @@ impl<T: Transport> crate::starknet::StarknetChain<'_, T> {
         let id = felt::parse(id).map_err(|_| wrong_id(id, Family::Starknet))?;
         let subject = SentQuery { chain_id: self.chain_id, id };
         Ok(read::<T, Sent, _>(self.connection, &subject).await?.map(Transaction::Starknet))
+    }
+
+    async fn paid(&self, order: &countersign::starknet::VerifiedOrder, id: &str) -> Result<bool, NodeError> {
+        use countersign::starknet::felt;
+        use countersign::starknet::reader::{Effect, EffectQuery};
+
+        let id = felt::parse(id).map_err(|_| wrong_id(id, Family::Starknet))?;
+        let Equal(effect) = self.connection.agreed::<Effect>(&EffectQuery { chain_id: self.chain_id, id }).await?;
+        Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Deposit {
     /// The gasless message; `None` if the order has no gasless path.
     pub typed_data: Option<Message>,
     pub(crate) initiate_key: &'static str,
+    /// The swap id of the order record.
+    pub(crate) recorded_id: Option<String>,
 }
 
 /// A token approval, as the service proposed it and as it will be signed.

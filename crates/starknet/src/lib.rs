@@ -12,6 +12,7 @@ pub mod htlc;
 mod key;
 pub mod message;
 mod payloads;
+mod payment;
 pub mod read;
 pub mod reader;
 pub mod received;

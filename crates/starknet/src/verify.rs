@@ -51,6 +51,7 @@ impl family::Deposit for Deposit {
             destination_data,
             typed_data,
             initiate_key: payloads.initiate_key,
+            recorded_id: order.record.as_ref().map(|record| record.source_swap.swap_id.clone()),
         };
         Ok((deposit, Some(terms)))
     }
@@ -90,7 +91,7 @@ impl family::Deposit for Deposit {
             return Err(match transaction.calldata.iter().find_map(|felt| outside_execution(*felt)) {
                 Some(function) => refusal.with_reason(format!(
                     "another account executed the owner's calls from outside ({function}), as paymasters do: that it was paid for is not shown \
-                     here. Read the source leg from the chain, which shows the payment whoever sent it"
+                     here. Read the source leg from the chain, which shows the payment whoever sent it, or pass the receipt (`find_payment`)"
                 )),
                 None => refusal,
             });

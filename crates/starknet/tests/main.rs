@@ -15,6 +15,7 @@ mod captures;
 mod external;
 mod generations;
 mod hostile;
+mod payment;
 mod properties;
 mod published;
 mod read;

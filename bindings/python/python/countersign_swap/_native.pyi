@@ -216,14 +216,14 @@ class Order:
 
         Args:
             effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
-                `gettransactioninfobyid`; on Solana `getTransaction`, not with `jsonParsed`.
+                `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
 
         Returns:
             The id of the transaction that paid: its hash, or its first signature on Solana.
 
         Raises:
             Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or
-                with `unsupported_family` for a source that is not an EVM chain, Tron or Solana.
+                with `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
         """
     def prepare(self, wallet: _Text | WalletContext) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.

@@ -20,13 +20,14 @@
 //! |---|---|---|---|
 //! | EVM | `send_transactions` (each [`without_gas`](crate::evm::external::SendTransaction::without_gas) for a Safe), or `send_calls` | `eth_getTransactionReceipt`, or the wallet's own `wallet_getCallsStatus` | `receipt`, `calls_status` |
 //! | Tron | `calls` | `/wallet/gettransactioninfobyid` | `transaction_info` |
+//! | Starknet | `execute_calls`, for a paymaster | `starknet_getTransactionReceipt` | `receipt` |
 //! | Solana | the instruction of `transaction` | `getTransaction`, also with version 0 or 1 and lookup tables | `effect` |
 //!
 //! | proven | how |
 //! |---|---|
 //! | the transaction took effect | its status; an answer without one is refused |
 //! | the pinned contract was paid, and nobody else | the contract's own event; on Solana the program's instruction |
-//! | initiator, redeemer, timelock, secret hash, amount | EVM and Tron: the swap id in the event is a hash of all of them; Solana: the arguments and accounts of the instruction |
+//! | initiator, redeemer, timelock, secret hash, amount | EVM, Tron, Starknet: the swap id in the event is a hash of all of them; Solana: the arguments and accounts of the instruction |
 //! | it was paid once | a second payment of this secret hash in the transaction is refused |
 //!
 //! | not proven | who can tell |
@@ -36,19 +37,21 @@
 //! | what else the transaction did, such as another approval | the wallet that made it |
 //! | who of the account's owners agreed | the account's code |
 //!
-//! Where the swap id does not commit to all terms (contracts of EVM and Tron with formula v1, or the `old` native contract), the event proves
-//! nothing and is refused; on Starknet and Sui no such text is taken. There the reader of the source leg shows the payment, whoever sent it.
+//! Where the swap id does not commit to all terms (contracts of EVM and Tron with formula v1, the `old` native contract, generations of Starknet
+//! other than `2025_11`), the event proves nothing and is refused; on Sui no such text is taken. There the reader of the source leg shows the
+//! payment, whoever sent it.
 //! A log line of Solana is never read: any program can write one.
 //!
-#![cfg_attr(all(feature = "evm", feature = "tron", feature = "solana"), doc = "```")]
-#![cfg_attr(not(all(feature = "evm", feature = "tron", feature = "solana")), doc = "```ignore")]
-//! use countersign::{Code, Refusal, Verified, evm, solana, tron};
+#![cfg_attr(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana"), doc = "```")]
+#![cfg_attr(not(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana")), doc = "```ignore")]
+//! use countersign::{Code, Refusal, Verified, evm, solana, starknet, tron};
 //!
 //! /// Returns the id of the transaction in which an account with code paid. `effect` is what a node returned for it.
 //! fn paid(order: &Verified, effect: &[u8]) -> Result<String, Refusal> {
 //!     match order {
 //!         Verified::Evm(order) => order.deposit().find_payment(&evm::received::receipt(effect)?).map(|hash| hash.to_string()),
 //!         Verified::Tron(order) => order.deposit().find_payment(&tron::received::transaction_info(effect)?).map(|id| id.to_string()),
+//!         Verified::Starknet(order) => order.deposit().find_payment(&starknet::received::receipt(effect)?).map(|hash| hash.to_string()),
 //!         Verified::Solana(order) => order.deposit().find_payment(&solana::received::effect(effect)?).map(|id| id.to_string()),
 //!         other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
 //!     }
@@ -92,4 +95,5 @@
 //! In JavaScript, `countersign/contract-wallet` has `signByContract`, `safeCalls` and `sendUserOperation`. `findPayment` and `find_payment` of
 //! every language take the same texts as the functions above: `docs/spec/batch.md#bundled-calls`.
 //!
-//! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#proof-by-effect`, `docs/spec/solana.md#proof-by-effect`.
+//! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#proof-by-effect`, `docs/spec/starknet.md#proof-by-effect`,
+//! `docs/spec/solana.md#proof-by-effect`.

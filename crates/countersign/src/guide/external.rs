@@ -185,7 +185,7 @@
 //! |---|---|---|
 //! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status`, `receipt` |
 //! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's), `transaction_info` |
-//! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json` |
+//! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json`, `receipt` |
 //! | Solana | `transaction`: its `bytes()` | `from_bytes`, `effect` |
 //! | Sui | `kind_bytes` | `from_bytes` (BCS), `from_json` |
 //! | Bitcoin, Litecoin | `uri`, `address`; PSBTs by `matches_psbt` | `from_bytes` |

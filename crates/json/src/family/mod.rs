@@ -95,7 +95,7 @@ pub trait JsonFamily: ChainFamily {
     /// A [`Refusal`] of the text or of what it shows; [`Code::UnsupportedFamily`] for a family of which no such text proves a payment.
     fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
         let _ = (order, text);
-        let reason = "only a payment on EVM chains, Tron and Solana can be found by its effect";
+        let reason = "only a payment on EVM chains, Tron, Starknet and Solana can be found by its effect";
         Err(crate::dispatch::unsupported(Self::FAMILY).with_reason(reason))
     }
 

@@ -4,7 +4,7 @@
 
 use countersign::starknet::{
     DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
-    ResourceBounds, Starknet, TxContext, Unsigned, felt,
+    ResourceBounds, Starknet, TxContext, Unsigned, felt, received,
 };
 use countersign_core::json::{Cursor, Members};
 use countersign_core::{Code, Refusal, Role, VerifiedOrder};
@@ -29,6 +29,10 @@ impl JsonFamily for Starknet {
 
     fn read_transaction(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<InvokeTransaction, Refusal> {
         order.deposit().read_sent(text)
+    }
+
+    fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
+        order.deposit().find_payment(&received::receipt(text)?).map(|hash| felt::to_hex(&hash))
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

@@ -41,7 +41,7 @@ fn sent(refusal: &Refusal) -> Failure {
 /// # Errors
 ///
 /// [`Failure`] at the first member of `/calls` that is missing, malformed or, with the code `transaction_mismatch`, not as in the order;
-/// `unsupported_family` if the source is not an EVM chain, Tron or Solana.
+/// `unsupported_family` if the source is Sui or a Bitcoin-like chain.
 pub fn find_payment(order: &Verified, effect: &[u8]) -> Result<String, Failure> {
     Ok(crate::find_payment(order, effect)?)
 }

@@ -14,6 +14,7 @@
 //! | [`Broadcast`] | chain and version alone; the transaction; its status if it is refused | 3 |
 //! | [`FateOf`] | status and receipt of a transaction, newest block; the account's nonce at a final block | 1 or 2 |
 //! | [`Status`] | status of a transaction | 1 |
+//! | [`Effect`] | receipt of a transaction | 1 |
 //! | [`Contract`] | newest block; class and token at its hash | 2 |
 //! | [`TokenCheck`] | decimals, a balance, or whether the token is paused or has frozen the receiver | 1 |
 //!
@@ -28,6 +29,7 @@ mod block;
 mod broadcast;
 mod context;
 mod contract;
+mod effect;
 mod events;
 mod fate;
 mod head;
@@ -47,6 +49,7 @@ pub use amount::{Amount, AmountQuery};
 pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
 pub use context::{Context, Costs, Sender, at_limit, check_fee, execution, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
+pub use effect::{Effect, EffectQuery};
 pub use fate::{FateOf, Tracer};
 pub use head::{HeadQuery, NewestBlock};
 pub use htlc::{Htlc, MAX_ROUNDS};

@@ -1,0 +1,209 @@
+//! The payment of an order in the transaction of another account, by the event that the contract emitted.
+
+use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Quorum, Reader};
+use countersign_core::{Code, Refusal, StarknetGeneration};
+use countersign_starknet::reader::{Effect, EffectQuery};
+use countersign_starknet::received::{self, TransactionReceipt};
+use countersign_starknet::{Felt, Starknet, VerifiedOrder, felt, read};
+use countersign_testkit::{Case, TestResult, fixture, fixtures, set, verified};
+use serde_json::{Value, json};
+
+/// An order whose record has the id of the generation, as starknet.js computed it.
+const CASE: &str = "starknet-2025-11";
+const TRANSACTION: Felt = Felt::from_hex_unchecked("0x777");
+
+fn hex(felt: Felt) -> String {
+    format!("{felt:#x}")
+}
+
+/// The event that the contract emits for an order with this id.
+fn initiated(order: &VerifiedOrder, id: Felt) -> Value {
+    let deposit = order.deposit();
+    let words = deposit.terms.secret_hash.0.chunks(4).map(Felt::from_bytes_be_slice);
+    let data: Vec<_> = words.chain(felt::halves(deposit.terms.amount)).map(hex).collect();
+    json!({"from_address": hex(deposit.initiate.to), "keys": [hex(read::INITIATED), hex(id)], "data": data})
+}
+
+/// What a node returns for the transaction of a paymaster that executes the owner's calls, in the form of the RPC specification.
+fn receipt(order: &VerifiedOrder, id: Felt) -> Value {
+    let transfer = json!({"from_address": "0x5", "keys": ["0x99cd8bde557814842a3121e8ddfd433a539b8c9f14bf31ebf108d12e6196e9"], "data": ["0x1", "0x2", "0x3", "0x0"]});
+    let mut other = initiated(order, Felt::TWO);
+    other["data"][0] = json!("0x3");
+    json!({
+        "type": "INVOKE", "transaction_hash": hex(TRANSACTION), "actual_fee": {"amount": "0x1", "unit": "FRI"},
+        "finality_status": "ACCEPTED_ON_L2", "execution_status": "SUCCEEDED", "block_hash": "0x8", "block_number": 9,
+        "messages_sent": [], "events": [transfer, other, initiated(order, id)],
+        "execution_resources": {"l1_gas": 0, "l1_data_gas": 128, "l2_gas": 1_000_000},
+    })
+}
+
+fn parse(receipt: &Value) -> Result<TransactionReceipt, Refusal> {
+    received::receipt(receipt.to_string().as_bytes())
+}
+
+fn find(order: &VerifiedOrder, receipt: &Value) -> Result<Felt, (String, String)> {
+    order.deposit().find_payment(&parse(receipt).unwrap()).map_err(|refusal| {
+        assert_eq!(refusal.code(), Code::TransactionMismatch, "{refusal}");
+        (refusal.location().to_owned(), refusal.to_string())
+    })
+}
+
+fn refused(order: &VerifiedOrder, receipt: &Value) -> String {
+    find(order, receipt).unwrap_err().0
+}
+
+fn recorded_id(case: &Case) -> Option<Felt> {
+    let line = case.json();
+    Some(felt::parse(&format!("0x{}", line["order"]["source_swap"]["swap_id"].as_str()?)).unwrap())
+}
+
+/// The ids of the records, computed by the outside tool, are those by which payments are found: of the owner and of a delegate.
+#[test]
+fn a_payment_of_another_account_is_found_by_the_order_id() -> TestResult {
+    let (mut found, mut unproven) = (0, 0);
+    for case in fixtures::<Starknet>()? {
+        let (order, Some(id)) = (verified::<Starknet>(&case), recorded_id(&case)) else { continue };
+        let receipt = receipt(&order, id);
+        if order.deposit().terms.generation == StarknetGeneration::NOVEMBER_2025 {
+            assert_eq!(find(&order, &receipt), Ok(TRANSACTION), "{}", case.id);
+            found += 1;
+        } else {
+            // The ids of the other generations do not commit to all terms, or their events are not known.
+            let (location, message) = find(&order, &receipt).unwrap_err();
+            assert!(location.is_empty() && message.contains("do not commit"), "{}: {message}", case.id);
+            unproven += 1;
+        }
+    }
+    assert!(found >= 4 && unproven > 4, "{found}, {unproven}");
+    Ok(())
+}
+
+/// The event with destination data is emitted in place of the other.
+#[test]
+fn the_event_with_destination_data_shows_the_payment_too() {
+    let case = fixture::<Starknet>("starknet-2025-11-destination-data-empty");
+    let (order, id) = (verified::<Starknet>(&case), recorded_id(&case).unwrap());
+    let mut receipt = receipt(&order, id);
+    receipt["events"][2]["keys"][0] = json!(hex(read::INITIATED_WITH_DESTINATION_DATA));
+    assert_eq!(refused(&order, &receipt), "/events/2", "without the data");
+    receipt["events"][2]["data"].as_array_mut().unwrap().push(json!("0x0"));
+    assert_eq!(find(&order, &receipt), Ok(TRANSACTION));
+}
+
+#[test]
+fn a_transaction_that_does_not_pay_the_order_is_refused() {
+    let case = fixture::<Starknet>(CASE);
+    let (order, id) = (verified::<Starknet>(&case), recorded_id(&case).unwrap());
+    let honest = receipt(&order, id);
+    assert_eq!(find(&order, &honest), Ok(TRANSACTION));
+    for (member, value, location) in [
+        ("/execution_status", json!("REVERTED"), "/execution_status"),
+        ("/finality_status", json!("PRE_CONFIRMED"), "/finality_status"),
+        ("/finality_status", json!("RECEIVED"), "/finality_status"),
+        ("/events", json!([]), "/events"),
+        // The event of another contract, of another order, or another event.
+        ("/events/2/from_address", json!("0x9"), "/events"),
+        ("/events/2/data/0", json!("0x9"), "/events"),
+        ("/events/2/keys/0", json!("0x9"), "/events"),
+        // Another redeemer, timelock, initiator, amount, contract or chain gives another id.
+        ("/events/2/keys/1", json!("0x9"), "/events/2/keys/1"),
+        ("/events/2/data/8", json!("0x9"), "/events/2"),
+        ("/events/2/data/9", json!("0x1"), "/events/2"),
+        ("/events/2/data", json!([]), "/events/2"),
+        ("/events/2/keys", json!([hex(read::INITIATED)]), "/events/2"),
+    ] {
+        let mut changed = honest.clone();
+        set(&mut changed, member, value.clone());
+        assert_eq!(refused(&order, &changed), location, "{member} = {value}");
+    }
+    let with = |second: &Value| {
+        let mut changed = honest.clone();
+        changed["events"].as_array_mut().unwrap().push(second.clone());
+        find(&order, &changed).unwrap_err()
+    };
+    assert_eq!(with(&initiated(&order, Felt::THREE)).0, "/events/3/keys/1");
+    let (location, message) = with(&initiated(&order, id));
+    assert!(location == "/events/3" && message.contains("paid twice"), "{message}");
+    // The record of another order.
+    let mut line = case.json();
+    line.as_object_mut().unwrap().remove("order");
+    let without = verified::<Starknet>(&case.with_input(line.to_string()));
+    assert_eq!(find(&without, &honest), Ok(TRANSACTION), "the id follows from the terms");
+}
+
+#[test]
+fn what_a_node_says_is_parsed_strictly() {
+    let case = fixture::<Starknet>(CASE);
+    let order = verified::<Starknet>(&case);
+    let honest = receipt(&order, recorded_id(&case).unwrap());
+    let parsed = parse(&honest).unwrap();
+    assert_eq!((parsed.transaction_hash, parsed.is_in_block, parsed.is_success, parsed.events.len()), (TRANSACTION, true, true, 3));
+    for (member, value, code) in [
+        ("/transaction_hash", json!("777"), Code::HexPrefix),
+        ("/transaction_hash", Value::Null, Code::MissingField),
+        ("/execution_status", json!("PERHAPS"), Code::WrongType),
+        ("/execution_status", Value::Null, Code::MissingField),
+        ("/finality_status", json!("PERHAPS"), Code::WrongType),
+        ("/finality_status", Value::Null, Code::MissingField),
+        ("/events", json!({}), Code::WrongType),
+        ("/events", Value::Null, Code::MissingField),
+        ("/events", json!(vec![honest["events"][0].clone(); 1_025]), Code::WrongType),
+        ("/events/0/from_address", Value::Null, Code::MissingField),
+        ("/events/0/keys", json!(vec!["0x1"; 1_025]), Code::WrongType),
+        ("/events/0/data", json!(vec!["0x1"; 1_025]), Code::WrongType),
+        ("/events/0/data/0", json!(format!("0x{}", "f".repeat(64))), Code::FeltOutOfRange),
+    ] {
+        let mut changed = honest.clone();
+        set(&mut changed, member, value);
+        let refusal = parse(&changed).unwrap_err();
+        assert_eq!(refusal.code(), code, "{member}: {refusal}");
+        assert!(refusal.location().starts_with(member), "{member}: {refusal}");
+    }
+    let text = honest.to_string();
+    for end in 0..text.len() {
+        assert!(received::receipt(&text.as_bytes()[..end]).is_err(), "{end}");
+    }
+}
+
+/// What one endpoint shows of a transaction. `None` is the error of a node that does not know it.
+fn shown(order: &VerifiedOrder, receipt: Option<&Value>) -> Result<Observation<Effect>, Fault> {
+    let subject = EffectQuery { chain_id: order.deposit().chain_id, id: TRANSACTION };
+    let mut reader = Reader::<Effect>::new(&subject, &Known::default()).unwrap();
+    let Next::Ask([_, _, asked]) = reader.next() else { panic!("the chain, the version and the transaction") };
+    assert!(format!("{asked:?}").contains("starknet_getTransactionReceipt"), "{asked:?}");
+    let result = |value: &Value| Answer::result(value.to_string().into_bytes());
+    let found =
+        receipt.map_or_else(|| Answer::Error(countersign_core::reader::RpcError::new(29, "Transaction hash not found", None)), result);
+    reader.answer(&[result(&json!(hex(order.deposit().chain_id))), result(&json!("0.9.0")), found]).unwrap();
+    reader.finish()
+}
+
+#[test]
+fn what_a_transaction_did_counts_if_enough_endpoints_agree() {
+    let case = fixture::<Starknet>(CASE);
+    let (order, id) = (verified::<Starknet>(&case), recorded_id(&case).unwrap());
+    let honest = receipt(&order, id);
+    let mut lying = honest.clone();
+    lying["events"][2]["keys"][1] = json!("0x9");
+    let judged = |receipts: [Option<&Value>; 3]| {
+        let endpoints = ["a", "b", "c"];
+        let mut quorum = Quorum::new(endpoints, 2).unwrap();
+        for (endpoint, receipt) in endpoints.into_iter().zip(receipts) {
+            quorum.hear(endpoint, shown(&order, receipt));
+        }
+        let agreed = quorum.agreed::<()>().ok()?;
+        let Equal(found) = agreed[0].output();
+        Some(found.as_ref().map(|found| order.deposit().find_payment(found).is_ok()))
+    };
+    assert_eq!(judged([Some(&honest), Some(&lying), Some(&honest)]), Some(Some(true)));
+    assert_eq!(judged([Some(&lying), Some(&honest), Some(&lying)]), Some(Some(false)));
+    assert_eq!(judged([Some(&honest), None, None]), Some(None));
+    assert_eq!(judged([Some(&honest), Some(&lying), None]), None);
+    // The receipt of another transaction is the fault of the endpoint; one that is in no block yet says nothing.
+    let mut changed = honest.clone();
+    changed["transaction_hash"] = json!("0x778");
+    assert!(matches!(shown(&order, Some(&changed)), Err(Fault::Malformed(_))));
+    let mut pending = honest;
+    pending["finality_status"] = json!("PRE_CONFIRMED");
+    assert_eq!(shown(&order, Some(&pending)).unwrap().output(), &Equal(None));
+}
