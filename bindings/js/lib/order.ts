@@ -7,7 +7,7 @@ import { call } from "./module.js";
 import { read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { type Policy, type Registry, policyHandle, registryHandle } from "./trust.js";
-import type { Coverage, EvmCall, ExternalTransaction, Family, HexString, Matched, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
+import type { Coverage, EvmCall, ExternalTransaction, Family, Matched, Notice, Role, StarknetCall, SummaryLine, Terms, WalletContext } from "./types.js";
 
 /** The documents of one order, as text or bytes, exactly as sent and received. */
 export interface Documents {
