@@ -200,7 +200,7 @@ impl RestoredOrder {
         }
         let Some(bytes) = order.read(RECORD)? else { return Ok(None) };
         let damaged = |what: &str| RestoreError::Damaged(format!("order {}: {what}; restore again into a new directory", order.id()));
-        let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {refusal}")))?;
+        let record = OrderRecord::from_json(&bytes).map_err(|refusal| damaged(&format!("{RECORD}: {}", refusal.finding())))?;
         if !record.order_id.eq_ignore_ascii_case(order.id()) {
             return Err(damaged("its record belongs to another order"));
         }

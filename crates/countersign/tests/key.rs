@@ -1,5 +1,5 @@
 //! Local keys of any family: the account that follows from a key, and what it signs.
-use countersign::{Code, FAMILIES, Family, Key};
+use countersign::{Code, FAMILIES, Family, Key, Policy, evm};
 use countersign_testkit::lines::accepted;
 
 /// The accounts are the owners of the fixtures' requests, which other tools derived.
@@ -41,4 +41,22 @@ fn a_text_that_is_not_a_key_of_the_family_is_refused_and_never_shown() {
     }
     let text = "11".repeat(32);
     assert!(!format!("{:?}", Key::parse(Family::Evm, &text).unwrap()).contains(&text));
+}
+
+/// A signer that fails with a text can be used with `?`, as any other.
+#[test]
+fn a_closure_may_fail_with_a_text() {
+    fn sign(order: &mut evm::UnsignedOrder) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        order.sign_with_fn(|_| -> Result<evm::ExternalSignature, String> { Err("the device is locked".to_owned()) })?;
+        Ok(())
+    }
+
+    let case = countersign_testkit::lines::accepted_case("evm-token-approval-exact");
+    let failed = |mut order: evm::UnsignedOrder, _: Option<&str>| {
+        let error = sign(&mut order).expect_err("the device is locked");
+        assert!(error.source().is_none() && !order.missing().is_empty());
+        Ok(format!("{error} / {error:?}"))
+    };
+    let said = countersign_testkit::with_unsigned::<evm::Evm, _>(&case, &Policy::default(), failed).unwrap();
+    assert_eq!(said, "the signer failed: the device is locked / SignerError(the signer failed: the device is locked)");
 }

@@ -7,7 +7,7 @@ use crate::report::Refusal;
 
 /// Why a foreign signer did not sign. `E` is the signer's own error.
 ///
-/// The message contains the cause, so [`source`](Error::source) is the cause's own source.
+/// It is an [`Error`] for every cause that can be shown, a text too. The message contains the cause, so it has no source of its own.
 ///
 /// ```
 /// use countersign::{Code, Refusal, SignerError};
@@ -16,8 +16,17 @@ use crate::report::Refusal;
 /// assert_eq!(locked.to_string(), "the signer failed: the device is locked");
 /// let wrong = SignerError::<String>::from(Refusal::new(Code::SignatureMismatch, ""));
 /// assert!(wrong.to_string().contains("signature_mismatch"));
+///
+/// /// A device that says in words why it does not sign.
+/// fn sign() -> Result<[u8; 64], String> {
+///     Err("the device is locked".to_owned())
+/// }
+/// fn run() -> Result<(), Box<dyn std::error::Error>> {
+///     sign().map_err(SignerError::Signer)?;
+///     Ok(())
+/// }
+/// assert_eq!(run().unwrap_err().to_string(), "the signer failed: the device is locked");
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum SignerError<E> {
     /// The signer failed.
@@ -35,14 +44,13 @@ impl<E: fmt::Display> fmt::Display for SignerError<E> {
     }
 }
 
-impl<E: Error + 'static> Error for SignerError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Signer(error) => error.source(),
-            Self::Refused(refusal) => refusal.source(),
-        }
+impl<E: fmt::Display> fmt::Debug for SignerError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SignerError({self})")
     }
 }
+
+impl<E: fmt::Display> Error for SignerError<E> {}
 
 impl<E> From<Refusal> for SignerError<E> {
     fn from(refusal: Refusal) -> Self {
