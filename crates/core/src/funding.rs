@@ -1,6 +1,7 @@
 //! How an order is funded. The wallet chooses before it fetches nonce and fees.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::report::{Code, Refusal};
 
@@ -16,6 +17,39 @@ pub enum ApprovalStep {
     Exact,
     /// Leave it out, because the allowance on the chain already covers the amount.
     AlreadyApproved,
+}
+
+/// The version of the form in which a wallet context is stored: the member `version`. It is written with every context.
+///
+/// A context without it has the first version. One of a newer version is refused, because it may have a member that this library would have
+/// to respect. A new member with a sensible default does not change the version.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "it says only that the version is one that can be read")]
+pub struct ContextVersion;
+
+impl ContextVersion {
+    /// The version that is written, and the newest that is read.
+    const NEWEST: u64 = 1;
+}
+
+impl Serialize for ContextVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(Self::NEWEST)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            Self::NEWEST => Ok(Self),
+            version if version > Self::NEWEST => Err(D::Error::custom(format_args!(
+                "the wallet context has version {version}, and this library reads version {}: update it, or prepare with a new context",
+                Self::NEWEST
+            ))),
+            version => Err(D::Error::custom(format_args!("a wallet context has no version {version}"))),
+        }
+    }
 }
 
 /// The gasless path: the owner only signs, and the service sends and pays for the transaction.

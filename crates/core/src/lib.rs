@@ -26,7 +26,7 @@ pub use evidence::{
     Difference, EventPlace, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt,
     PaymentSearch, Precondition, Stage, VerifiedRecord, VerifiedTerms, check_head_time, combine,
 };
-pub use funding::{ApprovalStep, FundingPath, Gasless, SentBy};
+pub use funding::{ApprovalStep, ContextVersion, FundingPath, Gasless, SentBy};
 pub use json::number::{self, Hex};
 pub use report::{
     Amount, Blame, ByteCoverage, Code, Line, NetworkFee, OrderStage, OrderTerms, Origin, ParseError, Refusal, Severity, Summary, Timelock,

@@ -12,6 +12,7 @@
 mod api;
 mod chains;
 mod codes;
+mod contexts;
 mod contributing;
 mod fate;
 mod key;

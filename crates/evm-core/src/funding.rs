@@ -8,6 +8,7 @@ use crate::call::{Approval, Approve};
 
 /// Which approvals are sent before the call that locks the funds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ApprovalPlan {
     /// What to do with the order's approval.

@@ -1,7 +1,7 @@
 //! What an EVM order locks: its calls and its message.
 
 use alloy_primitives::{Address, Bytes, U256};
-use countersign_core::{ApprovalStep, FundingPath, Gasless, Role, Warnings};
+use countersign_core::{ApprovalStep, ContextVersion, FundingPath, Gasless, Role, Warnings};
 use countersign_evm_core::call::{self, Initiate};
 use countersign_evm_core::effect::SwapIdRule;
 use countersign_evm_core::funding::ApprovalPlan;
@@ -37,8 +37,12 @@ pub struct Deposit {
 
 /// The funding path, and what the chain shows of the account that signs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OwnerPath {
+    /// The version of the stored form.
+    #[serde(default)]
+    version: ContextVersion,
     /// The funding path.
     pub path: FundingPath<TxContext>,
     /// Whether the chain shows code at the account that signs the gasless message; `None` if it was not asked. A signature in the wrapper
@@ -57,7 +61,7 @@ impl OwnerPath {
 
 impl From<FundingPath<TxContext>> for OwnerPath {
     fn from(path: FundingPath<TxContext>) -> Self {
-        Self { path, has_code: None }
+        Self { version: ContextVersion, path, has_code: None }
     }
 }
 

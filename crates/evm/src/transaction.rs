@@ -12,7 +12,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
 use countersign_core::{
-    ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number,
+    ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number, ContextVersion,
 };
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
@@ -51,17 +51,23 @@ const BY_ANOTHER: &str = "another account sent the transaction: if a relay, a bu
 /// assert_eq!(calls.nonce, 7);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    #[serde(default)]
+    version: ContextVersion,
     /// Nonce of the first transaction. Each further transaction has the next one.
     pub nonce: u64,
     /// The number of the sender's earlier transactions that are not mined yet. The order's transactions wait for them. 0 if unknown.
+    #[serde(default)]
     pub unmined: u64,
     /// What the sender pays for gas.
     pub fees: Fees,
     /// EIP-155 id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
     pub chain_id: Option<u64>,
     /// The approvals to send before the call that locks the funds.
+    #[serde(default)]
     pub approvals: ApprovalPlan,
     /// Gas limit of the call that locks the funds, within the policy. `None` keeps the one that the service proposed.
     pub gas_limit: Option<u64>,
@@ -69,7 +75,7 @@ pub struct TxContext {
 
 /// What the sender pays for gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Fees {
     /// Fees of an EIP-1559 transaction.
@@ -102,7 +108,8 @@ impl TxContext {
     /// Creates a context that sends the approval as verified, keeps the proposed gas limit, and names no chain.
     #[must_use]
     pub const fn new(nonce: u64, fees: Fees) -> Self {
-        Self { nonce, unmined: 0, fees, chain_id: None, approvals: ApprovalPlan::new(ApprovalStep::AsVerified), gas_limit: None }
+        let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
+        Self { version: ContextVersion, nonce, unmined: 0, fees, chain_id: None, approvals, gas_limit: None }
     }
 
     /// Sets what to do with the token approval.

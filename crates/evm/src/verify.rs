@@ -103,7 +103,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, OwnerPath { path, has_code }: &OwnerPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, OwnerPath { path, has_code, .. }: &OwnerPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         Ok(transaction::prepare(self, path)?.with_code(*has_code))
     }
 

@@ -46,6 +46,7 @@ pub(crate) const NO_UNITS: &str = "without this limit, the transaction fails and
 /// assert_eq!(fee.compute_unit_price, 50_000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PriorityFee {
     /// Price in micro-lamports per compute unit.

@@ -32,6 +32,7 @@ pub(crate) const ADVANCE_NONCE: [u8; 4] = [4, 0, 0, 0];
 /// assert!(TxContext::new().with_nonce(nonce).nonce.is_some());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DurableNonce {
     /// The nonce account. The account that signs must be its authority, which the network checks.

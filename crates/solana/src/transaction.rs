@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use countersign_core::{Code, FundingPath, Refusal, RequestId, Role, SentBy, TypedValue, U256, serde_text};
+use countersign_core::{Code, ContextVersion, FundingPath, Refusal, RequestId, Role, SentBy, TypedValue, U256, serde_text};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use solana_hash::Hash;
@@ -38,8 +38,11 @@ pub(crate) const LIFE: u64 = 150;
 /// assert!(path.recent_blockhash.is_some());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    version: ContextVersion,
     /// A recent blockhash. `None` keeps the one that the service proposed. It is valid for 150 blocks, less than a minute: a signer that
     /// takes longer, such as a person with a device, needs a transaction that is prepared anew.
     #[serde(with = "serde_text::option")]
@@ -51,7 +54,7 @@ pub struct TxContext {
     /// The current block height; `None` if the wallet does not know it.
     pub block_height: Option<u64>,
     /// A nonce account of the signer in place of a blockhash and its heights: the transaction does not expire.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<DurableNonce>,
 }
 
@@ -59,7 +62,8 @@ impl TxContext {
     /// Creates a context that keeps the transaction as verified.
     #[must_use]
     pub const fn new() -> Self {
-        Self { recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None, nonce: None }
+        let version = ContextVersion;
+        Self { version, recent_blockhash: None, priority_fee: None, last_valid_block_height: None, block_height: None, nonce: None }
     }
 
     /// Sets a recent blockhash in place of the service's.

@@ -1,6 +1,6 @@
 //! Funding paths: the account's own transaction, the gasless message, or both.
 
-use countersign_core::{ApprovalStep, Code, FundingPath, Gasless, Refusal, SentBy, serde_text};
+use countersign_core::{ApprovalStep, Code, ContextVersion, FundingPath, Gasless, Refusal, SentBy, serde_text};
 use serde::{Deserialize, Serialize};
 use starknet_types_core::felt::Felt;
 
@@ -23,35 +23,44 @@ use crate::transaction::{Call, DataAvailabilityMode, ExecutionEncoding, Invoke, 
 /// assert_eq!(execution.tip, 0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    #[serde(default)]
+    pub(crate) version: ContextVersion,
     /// Nonce of the sender's next transaction.
     #[serde(with = "serde_text")]
     pub nonce: Felt,
     /// The most that the sender pays for each resource.
     pub resource_bounds: ResourceBounds,
     /// Tip for each unit of L2 gas, in FRI.
+    #[serde(default)]
     pub tip: u64,
     /// The chain that the wallet is set to, as a short string. It must be the asset's; `None` skips this check.
-    #[serde(with = "serde_text::option")]
+    #[serde(default, with = "serde_text::option")]
     pub chain_id: Option<Felt>,
     /// The account's public key, which cannot be derived from its address. `None` if the wallet does not know it: signatures are then
     /// not proven.
-    #[serde(with = "serde_text::option")]
+    #[serde(default, with = "serde_text::option")]
     pub public_key: Option<Felt>,
     /// What to do with the token approval before the call that locks the funds.
+    #[serde(default)]
     pub approval: ApprovalStep,
     /// How the calls are encoded for the account.
+    #[serde(default)]
     pub encoding: ExecutionEncoding,
     /// Data for the paymaster; empty if the sender pays.
-    #[serde(with = "serde_text::list")]
+    #[serde(default, with = "serde_text::list")]
     pub paymaster_data: Vec<Felt>,
     /// Data that deploys the account; empty if it is deployed already.
-    #[serde(with = "serde_text::list")]
+    #[serde(default, with = "serde_text::list")]
     pub account_deployment_data: Vec<Felt>,
     /// Where the nonce is stored. The network supports only `L1` today.
+    #[serde(default)]
     pub nonce_data_availability_mode: DataAvailabilityMode,
     /// Where the fee is charged. The network supports only `L1` today.
+    #[serde(default)]
     pub fee_data_availability_mode: DataAvailabilityMode,
 }
 
@@ -60,6 +69,7 @@ impl TxContext {
     #[must_use]
     pub const fn new(nonce: Felt, resource_bounds: ResourceBounds) -> Self {
         Self {
+            version: ContextVersion,
             nonce,
             resource_bounds,
             tip: 0,
@@ -176,12 +186,16 @@ impl TxContext {
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct KeyedPath {
+    /// The version of the stored form.
+    #[serde(default)]
+    version: ContextVersion,
     /// The funding path.
     pub path: FundingPath<TxContext>,
     /// The account's public key; `None` if the wallet does not know it.
-    #[serde(with = "serde_text::option")]
+    #[serde(default, with = "serde_text::option")]
     pub public_key: Option<Felt>,
 }
 
@@ -189,13 +203,13 @@ impl KeyedPath {
     /// Creates the gasless path of the account with this public key.
     #[must_use]
     pub const fn gasless(public_key: Felt) -> Self {
-        Self { path: FundingPath::Gasless, public_key: Some(public_key) }
+        Self { version: ContextVersion, path: FundingPath::Gasless, public_key: Some(public_key) }
     }
 }
 
 impl From<FundingPath<TxContext>> for KeyedPath {
     fn from(path: FundingPath<TxContext>) -> Self {
-        Self { public_key: path.self_funded().and_then(|execution| execution.public_key), path }
+        Self { version: ContextVersion, public_key: path.self_funded().and_then(|execution| execution.public_key), path }
     }
 }
 

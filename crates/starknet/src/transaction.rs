@@ -21,6 +21,7 @@ const HASH_OF_NOTHING: Felt = Felt::from_hex_unchecked("0x2272be0f580fd156823304
 
 /// The most that the sender pays for each resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ResourceBounds {
     /// Bound of L1 gas.
@@ -339,6 +340,7 @@ impl<'de> Deserialize<'de> for ResourceBound {
     /// Reads the form that it serializes to.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
         struct Hex {
             #[serde(with = "serde_text")]
             max_amount: Felt,

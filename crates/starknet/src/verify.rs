@@ -72,7 +72,7 @@ impl family::Deposit for Deposit {
         crate::summary::coverage(self)
     }
 
-    fn prepare(&self, KeyedPath { path, public_key }: &KeyedPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
+    fn prepare(&self, KeyedPath { path, public_key, .. }: &KeyedPath, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         let invoke = path.self_funded().map(|execution| execution.invoke(self.sender, self.chain_id, self.send(execution.approval)));
         let invoke = invoke.transpose()?.map(|invoke| (Role::Initiate, invoke));
         Ok(Unsigned::new(self.sender, *public_key, invoke, path.gasless(self.typed_data.as_ref())?))

@@ -27,6 +27,7 @@ const MARK: [u8; 20] = [0xac; 20];
 
 /// The epochs and the network in which a transaction is valid that pays from an address balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ValidDuring {
     /// The first epoch: the current one.

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use countersign_core::{Code, Refusal, SentBy};
+use countersign_core::{Code, ContextVersion, Refusal, SentBy};
 use serde::{Deserialize, Serialize};
 use sui_sdk_types::{Address, Argument, Command, Input, ObjectReference, TransactionExpiration, TransactionKind};
 
@@ -25,8 +25,12 @@ pub const MAX_GAS_COINS: usize = 256;
 /// assert_eq!(gas.sponsor, None, "the sender pays");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    #[serde(default)]
+    version: ContextVersion,
     /// Price in MIST per unit of gas, at least the network's reference price.
     pub price: u64,
     /// The most MIST that the transaction may cost.
@@ -35,6 +39,7 @@ pub struct TxContext {
     ///
     /// Without coins the payer's address balance pays, and `valid_during` is required. One of the references may be a
     /// [`reservation`](crate::balance::reservation), which takes a part from the address balance.
+    #[serde(default)]
     pub payment: Vec<ObjectReference>,
     /// The account that owns these coins, if it is not the sender. The transaction then needs its signature too. `None` if the sender
     /// pays.
@@ -50,7 +55,7 @@ impl TxContext {
     /// Creates a context in which the sender pays and the transaction does not expire. Price and budget are in MIST.
     #[must_use]
     pub const fn new(price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {
-        Self { price, budget, payment, sponsor: None, expiration_epoch: None, valid_during: None }
+        Self { version: ContextVersion, price, budget, payment, sponsor: None, expiration_epoch: None, valid_during: None }
     }
 
     /// Creates a context in which the sender's address balance pays. Price and budget are in MIST.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
-use countersign_core::{ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic};
+use countersign_core::{ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
@@ -65,8 +65,12 @@ fn check_unit(time: i64, at: &'static str) -> Result<(), Refusal> {
 /// assert_eq!(calls.expiration - calls.timestamp, lifetime);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    #[serde(default)]
+    version: ContextVersion,
     /// Bytes 6 and 7 of the reference block's number.
     pub ref_block_bytes: [u8; 2],
     /// Bytes 8 to 15 of the reference block's id.
@@ -78,6 +82,7 @@ pub struct TxContext {
     /// Id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
     pub chain_id: Option<u64>,
     /// The approvals to send before the call that locks the funds.
+    #[serde(default)]
     pub approvals: ApprovalPlan,
     /// Fee limit of the call that locks the funds, in sun, within the policy. `None` keeps the one that the service proposed.
     pub fee_limit: Option<u64>,
@@ -91,7 +96,18 @@ impl TxContext {
     #[must_use]
     pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: i64, timestamp: i64) -> Self {
         let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
-        Self { ref_block_bytes, ref_block_hash, expiration, timestamp, chain_id: None, approvals, fee_limit: None, permission: None }
+        let version = ContextVersion;
+        Self {
+            version,
+            ref_block_bytes,
+            ref_block_hash,
+            expiration,
+            timestamp,
+            chain_id: None,
+            approvals,
+            fee_limit: None,
+            permission: None,
+        }
     }
 
     /// Sets what to do with the token approval.

@@ -36,6 +36,7 @@ pub struct Utxo {
 
 /// The serialized form of an output: scripts and transactions are hex.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct UtxoText {
     outpoint: String,
     value: u64,

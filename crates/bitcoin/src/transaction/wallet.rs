@@ -1,5 +1,6 @@
 //! The wallet's part of a payment: its coins, its change address, its fee rate and its choices.
 
+use countersign_core::ContextVersion;
 use countersign_core::serde_text;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,11 @@ use crate::address::Destination;
 /// assert!(wallet.replaceable);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default = "TxContext::address_only", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TxContext {
+    /// The version of the stored form.
+    version: ContextVersion,
     /// The unspent outputs that the wallet may spend, each listed once; `None` if another wallet pays. With outputs, the change address
     /// and the fee rate are required too. Without, they are optional but still checked.
     pub utxos: Option<Vec<Utxo>>,
@@ -38,7 +42,6 @@ pub struct TxContext {
     pub fee_rate: Option<FeeRate>,
     /// Whether the fee rate was read from nodes, so that it is not lower than they relay. Otherwise a rate that only newer nodes relay has a
     /// warning.
-    #[serde(default)]
     pub rate_from_nodes: bool,
     /// Which of the outputs are spent.
     pub selection: Selection,
@@ -84,6 +87,7 @@ impl TxContext {
     #[must_use]
     pub const fn address_only() -> Self {
         Self {
+            version: ContextVersion,
             utxos: None,
             change_address: None,
             fee_rate: None,

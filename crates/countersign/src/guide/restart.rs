@@ -7,7 +7,7 @@
 //! | store | form | secret |
 //! |---|---|---|
 //! | request, response, record | the documents as they are | no |
-//! | wallet context | [`Serialize`](serde::Serialize) and `Deserialize`, in each family, with the field names as members | no |
+//! | wallet context | [`Serialize`](serde::Serialize) and `Deserialize`, in each family, [with the field names as members](super::wallets#as-json): also a later version of this library reads it | no |
 //! | signatures | `signatures()`: for each signature the stable id of its request, and the text that `attach_text` takes | no |
 //!
 //! The same documents and the same context give the same bytes to sign. A signature is proven again when it is attached, so a

@@ -9,10 +9,21 @@
 //! with the account that sends and pays: `recovery.prepare(context.sent_by(account))`. On Bitcoin and Litecoin it takes a
 //! [`Payout`](crate::bitcoin::recover::Payout) instead, because the coins need a destination.
 //!
-//! Each context is `Serialize` and `Deserialize` and contains no secret: see [surviving a restart](super::restart).
-//!
 //! Where the tables say *chain*, *clock* or *simulation*, there is no default: read the value from a node for the account that sends, from
-//! the clock, or from a simulation. JSON names and number formats are those of `docs/spec/batch.md#wallet-contexts`.
+//! the clock, or from a simulation.
+//!
+//! # As JSON
+//!
+//! Each context is `Serialize` and `Deserialize` and contains no secret: see [surviving a restart](super::restart). Its members have the names
+//! of the fields below. Numbers are JSON numbers, bytes are arrays of numbers, variants are their names, and addresses, felts, hashes, fee
+//! rates and key origins are text; the bounds of [`ResourceBounds`](crate::starknet::ResourceBounds) and the scripts of coins are hex, and
+//! Sui's coins have the form of Mysten's SDK. Later versions of this library read it too:
+//!
+//! - `version` is 1, and stands first. Without it a context counts as version 1, and one of a newer version is refused with this reason.
+//! - A member that has a default below may be missing, and then has it. So a context of a version that did not know the member is read.
+//! - Any other member is refused by its name, as a misspelt one would be ignored.
+//!
+//! The program and the bindings read another form, which is described in `docs/spec/batch.md#wallet-contexts`.
 //!
 //! # EVM: `evm::TxContext`
 //!

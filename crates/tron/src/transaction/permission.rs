@@ -32,6 +32,7 @@ pub(super) const MAX_KEYS: usize = 5;
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Permission {
     /// Which one: 0 for the owner permission, 2 to 9 for an active one.
@@ -44,6 +45,7 @@ pub struct Permission {
 
 /// A key of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[allow(clippy::exhaustive_structs, reason = "the protocol defines both fields")]
 pub struct PermissionKey {
     /// The account of the key.
