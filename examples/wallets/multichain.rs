@@ -1,8 +1,8 @@
-//! A multichain wallet: one `verify` for all chains, and one `match` where the chains differ.
+//! A multichain wallet: one `verify` and one `prepare` for all chains, and one `match` where the chains differ.
 
 use std::error::Error;
 
-use countersign::{CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, Verified, evm, solana, starknet, tron};
+use countersign::{Context, CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, Verified};
 use countersign_examples::{pinned_registry, service};
 
 /// Shows the terms of any order, in the wallet's own layout.
@@ -21,13 +21,10 @@ fn show(order: &Verified) {
 /// Prints what the user has to sign or pay: the gasless path on chains that have one.
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 fn requests(order: &Verified) -> Result<(), Refusal> {
-    let list = match order {
-        Verified::Evm(order) => order.prepare(evm::Gasless)?.requests().iter().map(ToString::to_string).collect(),
-        Verified::Tron(order) => order.prepare(tron::Gasless)?.requests().iter().map(ToString::to_string).collect(),
-        Verified::Starknet(order) => order.prepare(starknet::Gasless)?.requests().iter().map(ToString::to_string).collect(),
-        Verified::Solana(order) => order.prepare(solana::Gasless)?.requests().iter().map(ToString::to_string).collect(),
-        Verified::Sui(order) => vec![format!("choose gas coins for a kind of {} bytes", order.deposit().kind_bytes().len())],
-        Verified::Bitcoin(order) => vec![format!("pay {}", order.deposit().uri())],
+    let list = match (order, Context::gasless(order.family())) {
+        (order, Some(gasless)) => order.prepare(&gasless)?.requests().iter().map(ToString::to_string).collect(),
+        (Verified::Sui(order), None) => vec![format!("choose gas coins for a kind of {} bytes", order.deposit().kind_bytes().len())],
+        (Verified::Bitcoin(order), None) => vec![format!("pay {}", order.deposit().uri())],
         _ => Vec::new(),
     };
     for line in list {

@@ -81,7 +81,7 @@
 //! | state | meaning | next step |
 //! |---|---|---|
 //! | [`Proposal`] | the documents as received; nothing is trusted yet | [`verify`], or `verify` of one family |
-//! | [`Verified`] | every field equals the request, the registry or the record, or is shown | `prepare`, as often as fees change |
+//! | [`Verified`] | every field equals the request, the registry or the record, or is shown | [`prepare`](Verified::prepare) with a [`Context`], as often as fees change |
 //! | [`Unsigned`] | payloads for any signer, and the signatures so far | `sign`, `sign_with`, `attach_text`, `finish` |
 //! | [`Signed`] | all signatures are there; one that only the chain can verify is a warning | `transactions`, `gasless` |
 //!
@@ -143,6 +143,7 @@
 mod families;
 
 mod broadcast;
+mod context;
 mod funded;
 pub mod guide;
 mod key;
@@ -176,6 +177,7 @@ pub use countersign_sui as sui;
 pub use countersign_tron as tron;
 
 pub use broadcast::BroadcastTransaction;
+pub use context::Context;
 pub use countersign_core::{
     Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, BitcoinLimits, Blame, BlockHeight, ByteCoverage, Chain, ChainProfile,
     Change, Code, Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission,

@@ -1,7 +1,11 @@
 //! A wallet context that was stored is read by later versions of this library, and nothing in it is ignored.
 use std::fmt::Debug;
 
-use countersign::{FundingPath, bitcoin, evm, solana, starknet, sui, tron};
+use countersign::{
+    Code, Context, CreateOrder, FAMILIES, Family, FundingPath, Policy, Proposal, Refusal, Unsigned, Verified, bitcoin, evm, solana,
+    starknet, sui, tron, verify,
+};
+use countersign_testkit::lines::accepted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -180,5 +184,71 @@ fn a_newer_version_is_refused_with_the_reason() {
             let error = read(&changed.to_string()).expect_err(family);
             assert!(error.contains(reason), "{family}: {error}");
         }
+    }
+}
+
+fn orders() -> Vec<Verified> {
+    let order = |family: &Family| {
+        let case = accepted(*family).remove(0);
+        let tree = case.tree();
+        let text = |at: &str| tree.at(at).unwrap().text();
+        let (request, response) = (CreateOrder::from_json(text("/request").as_bytes()).unwrap(), text("/response"));
+        verify(Proposal::new(&request, response.as_bytes()), case.registry, &Policy::default()).unwrap()
+    };
+    FAMILIES.iter().map(order).collect()
+}
+
+fn contexts() -> Vec<Context> {
+    let bounds = starknet::ResourceBounds::default();
+    let coin =
+        sui::sui_sdk_types::ObjectReference::new(sui::sui_sdk_types::Address::new([1; 32]), 7, sui::sui_sdk_types::Digest::new([2; 32]));
+    vec![
+        evm::TxContext::eip1559(7, 30, 1).into(),
+        tron::TxContext::new([1, 2], [3; 8], 1_772_601_061_001, 1_772_601_001_001).into(),
+        starknet::TxContext::new(starknet::Felt::ONE, bounds).into(),
+        solana::TxContext::new().into(),
+        sui::TxContext::new(1_000, 5_000_000, vec![coin]).into(),
+        bitcoin::TxContext::address_only().into(),
+    ]
+}
+
+/// What any family prepares is what the family itself prepares, and a context of another family prepares nothing.
+#[test]
+fn a_context_prepares_the_orders_of_its_family() {
+    let digests = |unsigned: Result<Unsigned, Refusal>| {
+        unsigned.map(|unsigned| unsigned.requests().into_iter().map(|request| request.digest).collect::<Vec<_>>())
+    };
+    let (orders, contexts) = (orders(), contexts());
+    for order in &orders {
+        for context in contexts.iter().cloned().chain(Context::gasless(order.family())) {
+            let own = match (order, context.clone()) {
+                (Verified::Evm(order), Context::Evm(context)) => order.prepare(context).map(Unsigned::from),
+                (Verified::Tron(order), Context::Tron(context)) => order.prepare(context).map(Unsigned::from),
+                (Verified::Starknet(order), Context::Starknet(context)) => order.prepare(context).map(Unsigned::from),
+                (Verified::Solana(order), Context::Solana(context)) => order.prepare(context).map(Unsigned::from),
+                (Verified::Sui(order), Context::Sui(context)) => order.prepare(context).map(Unsigned::from),
+                (Verified::Bitcoin(order), Context::Bitcoin(context)) => order.prepare(context).map(Unsigned::from),
+                (order, context) => {
+                    let refusal = order.prepare(&context).expect_err("a context of another family");
+                    assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, ""), "{refusal}");
+                    let [expected, actual] = [refusal.expected(), refusal.actual()].map(|value| value.unwrap().to_string());
+                    assert_eq!((expected, actual), (order.family().to_string(), context.family().to_string()));
+                    continue;
+                }
+            };
+            assert!(own.is_ok() || context == Context::gasless(order.family()).unwrap(), "{context:?}: {own:?}");
+            assert_eq!(digests(order.prepare(&context)), digests(own), "{context:?}");
+        }
+    }
+    let gasless: Vec<_> = Family::ALL.iter().filter_map(|family| Context::gasless(*family)).map(|context| context.family()).collect();
+    assert_eq!(gasless, [Family::Evm, Family::Tron, Family::Starknet, Family::Solana]);
+}
+
+#[test]
+fn a_context_of_any_family_is_stored_under_its_name() {
+    for context in contexts().into_iter().chain(FAMILIES.iter().filter_map(|family| Context::gasless(*family))) {
+        let text = serde_json::to_string(&context).unwrap();
+        assert!(text.starts_with(&format!("{{\"{}\":", context.family().name())), "{text}");
+        assert_eq!(serde_json::from_str::<Context>(&text).unwrap(), context, "{text}");
     }
 }

@@ -5,6 +5,9 @@
 //! path, and `FundingPath::Both` prepares both, of which only one may be submitted. `countersign-node` makes each of these contexts from
 //! the user's own endpoints.
 //!
+//! A wallet that does not match on the family keeps the context of any family as a [`Context`](crate::Context), and prepares with
+//! [`Verified::prepare`](crate::Verified::prepare).
+//!
 //! Anyone may send a redemption, a refund or a claim, so the order does not say who does. Their `prepare` takes the same context together
 //! with the account that sends and pays: `recovery.prepare(context.sent_by(account))`. On Bitcoin and Litecoin it takes a
 //! [`Payout`](crate::bitcoin::recover::Payout) instead, because the coins need a destination.

@@ -1,26 +1,17 @@
 //! Payloads in the forms that the wallets of each chain accept.
 
-use countersign::{Code, Payload, Refusal, SigningRequest, Unsigned, Verified};
+use countersign::{Code, Context, Payload, Refusal, SigningRequest, Unsigned, Verified};
 
 use super::fields::NativePayload;
 use super::shapes::Failure;
 
 /// Prepares the gasless path.
 pub(super) fn prepare_gasless(order: &Verified) -> Result<Unsigned, Refusal> {
-    match order {
-        #[cfg(feature = "evm")]
-        Verified::Evm(order) => order.prepare(countersign::evm::Gasless).map(Unsigned::from),
-        #[cfg(feature = "tron")]
-        Verified::Tron(order) => order.prepare(countersign::tron::Gasless).map(Unsigned::from),
-        #[cfg(feature = "starknet")]
-        Verified::Starknet(order) => order.prepare(countersign::starknet::Gasless).map(Unsigned::from),
-        #[cfg(feature = "solana")]
-        Verified::Solana(order) => order.prepare(countersign::solana::Gasless).map(Unsigned::from),
-        other => {
-            let reason = "orders of this family have no gasless funding path";
-            Err(Refusal::new(Code::NothingToSign, "").with_reason(reason).with_actual(other.family()))
-        }
-    }
+    let context = Context::gasless(order.family()).ok_or_else(|| {
+        let reason = "orders of this family have no gasless funding path";
+        Refusal::new(Code::NothingToSign, "").with_reason(reason).with_actual(order.family())
+    })?;
+    order.prepare(&context)
 }
 
 /// Returns the calls for wallets that choose nonce and fees themselves, as JSON text: on EVM chains the parameters of
