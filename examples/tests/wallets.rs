@@ -31,7 +31,7 @@ runs! {
     evm_browser: "wallet_sendCalls {\"version\":\"2.0.0\"", "the wallet sent the approval", "the wallet sent the initiate", "EIP712Domain";
     solana_keypair: "send to the service: ", "broadcast initiate ";
     starknet_account: "the account sent the initiate with 2 calls", "send to the service: ";
-    sui_sponsored: "still missing: [Sponsor]", "with 2 signatures";
+    sui_sponsored: "of the sponsor: gas and 0 MIST", "still missing: [Sponsor]", "with 2 signatures";
     bitcoin_psbt: "it pays the deposit: initiate";
     multichain: "(evm)", "(solana)", "(bitcoin)", "amount_mismatch at /response/result/initiate_transaction/data#68-100", "blame: service";
 }

@@ -288,6 +288,7 @@ export type Code =
   | "refund_key_not_yours"
   | "redeem_key_not_yours"
   | "amount_below_dust"
+  | "sponsor_pays_deposit"
   | "unlimited_approval"
   | "approval_above_amount"
   | "unpinned_registry_version"

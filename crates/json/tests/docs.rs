@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use countersign::chains::{Coin, CoinProfile, FeeTargets, KNOWN_CHAINS};
-use countersign::{ChainProfile, Code, Family, Network, Pace};
+use countersign::{ChainProfile, Code, Family, Network, Pace, Severity};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -27,6 +27,23 @@ fn the_list_of_codes_is_the_code() {
         fs::write(&path, &text).unwrap();
     }
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/codes.md is behind crates/core/src/report/code.rs: run with UPDATE=1");
+}
+
+/// The codes of warnings are the last ones of the list.
+#[test]
+fn every_warning_is_listed_with_its_severity() {
+    let text = fs::read_to_string(root().join("docs/spec/batch.md")).unwrap();
+    let (_, section) = text.split_once("\n## Warnings\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let row = |name: &str| section.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
+    let first = Code::ALL.iter().position(|code| *code == Code::AddressOnTrust).unwrap();
+    for code in Code::ALL.iter().skip(first) {
+        let word = format!("`{code}`");
+        for (severity, name) in [(Severity::Danger, "danger"), (Severity::Info, "info")] {
+            assert_eq!(row(name).contains(&word), code.severity() == severity, "{code} in the row {name}");
+        }
+        assert!(section.contains(&word), "{code} is not listed");
+    }
 }
 
 #[test]

@@ -54,7 +54,8 @@ impl Deposit {
     /// while there is room, smallest first, because the transaction merges it into the first coin. The budget is in MIST.
     ///
     /// Dust is a coin that could not pay the budget alone. The result does not depend on the order of the coins. A coin that is listed
-    /// twice counts once. For a sponsored transaction, list the sponsor's coins; a sponsor cannot pay a deposit in SUI.
+    /// twice counts once. For a sponsored transaction, list the sponsor's coins. A deposit in SUI would be split from them too, which is the
+    /// warning [`Code::SponsorPaysDeposit`](countersign_core::Code::SponsorPaysDeposit).
     ///
     /// # Errors
     ///

@@ -70,6 +70,9 @@ impl TxContext {
     }
 
     /// Creates a context in which the sponsor pays with its own coins. Price and budget are in MIST.
+    ///
+    /// A deposit in SUI whose amount is split from these coins is then the sponsor's own money, and its refund goes to the owner:
+    /// [`Code::SponsorPaysDeposit`](countersign_core::Code::SponsorPaysDeposit) warns of it.
     #[must_use]
     pub const fn sponsored(sponsor: Address, price: u64, budget: u64, payment: Vec<ObjectReference>) -> Self {
         Self::new(price, budget, payment).with_sponsor(sponsor)

@@ -8,17 +8,17 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use countersign_core::json::{At, Members};
-use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, U256, Warnings, family};
+use countersign_core::{ByteCoverage, Code, OrderContext, Refusal, Role, SecretHash, Summary, SwapTerms, U256, Warnings, family, number};
 use sui_sdk_types::{Address, Mutability, ProgrammableTransaction, SharedInput, SignedTransaction, TransactionKind, TypeTag};
 
-use crate::address::{self, to_account};
+use crate::address::{self, format_address, to_account};
 use crate::deposit::{Deposit, PAYLOAD_KEY};
 use crate::gas::TxContext;
 use crate::htlc::{self, Initiate, InputRole, PtbLayout, Range, Ranges};
 use crate::kind::{self, Kind};
 use crate::reader;
 use crate::received;
-use crate::summary::shared;
+use crate::summary::{SUI_DECIMALS, shared};
 use crate::transaction::{self, Unsigned};
 
 /// The most bytes of a transaction kind. No transaction may be longer (Sui's `max_tx_size_bytes`).
@@ -60,6 +60,13 @@ impl family::Deposit for Deposit {
 
     fn prepare(&self, gas: &TxContext, _: family::Seal<Self>) -> Result<Unsigned, Refusal> {
         Unsigned::new(Role::Initiate, Arc::clone(&self.kind), &self.kind_bytes, self.sender, gas, self.genesis)
+    }
+
+    fn warn_about_wallet(&self, gas: &TxContext, warnings: &mut Warnings) {
+        if let (Some(sponsor), true) = (gas.sponsor.filter(|sponsor| *sponsor != self.sender), self.layout.splits_gas()) {
+            let amount = number::in_whole_units(U256::from(self.terms.amount), SUI_DECIMALS);
+            warnings.warn_about(Code::SponsorPaysDeposit, format!("{amount} SUI of {}", format_address(&sponsor)));
+        }
     }
 
     fn read_transaction(&self, bytes: &[u8], _: family::Seal<Self>) -> Result<SignedTransaction, Refusal> {

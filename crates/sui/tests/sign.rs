@@ -6,10 +6,12 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::{Code, Refusal, RequestId, Role, Scheme};
+use countersign_core::{Code, Policy, Refusal, RequestId, Role, Scheme, Severity};
 use countersign_sui::sui_sdk_types::UserSignature;
 use countersign_sui::{ExternalSignature, Key, Sui, TxContext, UnsignedOrder, received};
-use countersign_testkit::{Case, TestResult, artefacts, attach as attach_json, fixture, fixtures, outcome, verified, wallet};
+use countersign_testkit::{
+    Case, TestResult, artefacts, attach as attach_json, fixture, fixtures, outcome, verified, verified_under, wallet,
+};
 use serde_json::{Value as Json, json};
 use support::{outside, outside_case};
 
@@ -291,4 +293,35 @@ fn neither_key_nor_secret_is_ever_printed() {
 #[test]
 fn the_context_and_the_signatures_survive_a_restart() -> countersign_testkit::TestResult {
     countersign_testkit::restart::the_context_and_the_signatures_survive::<Sui>()
+}
+
+/// A deposit in SUI whose amount is split from the gas coins takes it from whoever owns them. One that is withdrawn from the owner's address
+/// balance takes only gas from the sponsor.
+#[test]
+fn a_sponsor_that_pays_the_deposit_is_a_danger() -> TestResult {
+    let sponsor = Key::from_ed25519_seed(&[7; 32]).address();
+    for (id, splits) in [("sui-native", true), ("sui-balance-redeemed", false)] {
+        let case = fixture::<Sui>(id);
+        let gas = wallet::<Sui>(&case);
+        let order = verified::<Sui>(&case);
+        let sender = order.deposit().sender;
+        let warned = |gas: TxContext| {
+            let unsigned = order.prepare(gas).unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
+            let found = unsigned.warnings().list().iter().find(|warning| warning.code() == Code::SponsorPaysDeposit).cloned();
+            found.map(|warning| (warning.severity(), warning.message()))
+        };
+        let paid = warned(gas.clone().with_sponsor(sponsor));
+        assert_eq!(paid.is_some(), splits, "{id}");
+        if let Some((severity, message)) = paid {
+            assert_eq!(severity, Severity::Danger);
+            assert!(message.contains("3 SUI") && message.contains(&sponsor.to_string()), "{message}");
+        }
+        // Without a sponsor, or if the owner is named as one, it is the owner's own money.
+        assert_eq!((warned(gas.clone()), warned(gas.clone().with_sponsor(sender))), (None, None), "{id}");
+        // A policy may refuse it.
+        let policy = Policy::default().refusing(Code::SponsorPaysDeposit);
+        let refused = verified_under::<Sui>(&case, case.registry, &policy)?.prepare(gas.with_sponsor(sponsor)).map(drop);
+        assert_eq!(refused.map_err(|refusal| refusal.code()), if splits { Err(Code::WarningRefused) } else { Ok(()) }, "{id}");
+    }
+    Ok(())
 }

@@ -376,6 +376,7 @@ Code: TypeAlias = Literal[
     "refund_key_not_yours",
     "redeem_key_not_yours",
     "amount_below_dust",
+    "sponsor_pays_deposit",
     "unlimited_approval",
     "approval_above_amount",
     "unpinned_registry_version",

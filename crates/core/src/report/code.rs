@@ -249,6 +249,7 @@ codes! {
     RefundKeyNotYours = "refund_key_not_yours", "the refund key is not yours: you cannot refund without the service", "send your own x-only key as source delegate";
     RedeemKeyNotYours = "redeem_key_not_yours", "the redeem key is not yours: whoever holds it receives the payout", "send your own x-only key as destination delegate";
     AmountBelowDust = "amount_below_dust", "nodes do not relay an output this small", "ask for a larger amount";
+    SponsorPaysDeposit = "sponsor_pays_deposit", "the sponsor pays the deposit itself and not only the gas, and a refund goes to the owner", "have the sponsor's coins pay for gas only, unless the sponsor means to give the amount away";
     UnlimitedApproval = "unlimited_approval", "the approval is unlimited: the contract may take every token of this kind, now and later", "approve exactly the amount instead";
     ApprovalAboveAmount = "approval_above_amount", "the approval is above the amount", "approve exactly the amount instead";
     UnpinnedRegistryVersion = "unpinned_registry_version", "no version of the orders registry is pinned, so the one in the call is used", "pin the version at which the object became shared; a wrong one fails on chain";
@@ -297,6 +298,7 @@ impl Code {
             | Self::RefundKeyNotYours
             | Self::SecretForLess
             | Self::SecretNotYours
+            | Self::SponsorPaysDeposit
             | Self::TrustsTheService
             | Self::UnlimitedApproval => Severity::Danger,
             Self::CalldataSuffix
