@@ -12,7 +12,8 @@ use countersign_core::{
 };
 
 any_family! {
-    /// An order whose every byte is accounted for. Match on it to prepare it with the wallet context of its family.
+    /// An order whose every byte is accounted for. Prepare it with a [`Context`](crate::Context), or match on it for the wallet context of
+    /// its family.
     #[derive(Clone)]
     #[must_use = "nothing is signed until a verified order is prepared"]
     Verified = VerifiedOrder
@@ -193,7 +194,7 @@ impl Verified {
         each_family!(self, Self => |order| order.match_bytes_with_warnings(bytes))
     }
 
-    /// Checks that there is still time to pay at `now`,: call it again right before submitting.
+    /// Checks that there is still time to pay at `now`: call it again right before submitting.
     ///
     /// # Errors
     ///
@@ -283,7 +284,23 @@ impl Unsigned {
         })
     }
 
-    /// Proves a signature made by an external signer, in the family's usual text form, and attaches it.
+    /// Proves a signature made by an external signer, in one of the family's text forms, and attaches it.
+    ///
+    /// | family | text |
+    /// |---|---|
+    /// | EVM, Tron | hex of r, s and v (65 bytes, or more with the v of EIP-155), of r and s or EIP-2098's compact form (64 bytes), or of DER; `0x` is optional |
+    /// | | JSON: `{"r": "0x..", "s": "0x..", "v": 27}`, with `yParity` or `recovery` in place of `v` |
+    /// | | JSON: `{"signature": "0x..", "public_key": "0x.."}`, as key services answer |
+    /// | EVM | the signature of a contract wallet, for the gasless message: `contract:0x..`, or JSON `{"contract": "0x.."}` |
+    /// | Starknet | felts joined by commas, each decimal or `0x` hex |
+    /// | | JSON: an array of felts, `["0x1", "0x2"]` |
+    /// | | JSON: `{"r": "0x..", "s": "0x.."}` |
+    /// | Solana | 64 bytes in base58, base64 or hex |
+    /// | Sui | base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature |
+    /// | Bitcoin, Litecoin | a BIP-340 signature: hex of 64 bytes, or of 65 with the hash type 01 |
+    /// | | an ECDSA signature: hex of DER or of r and s, `:`, and the public key in hex |
+    /// | | a signed PSBT, of version 0 or 2, in base64 or hex |
+    /// | | the signed transaction, in hex or base64 |
     ///
     /// # Errors
     ///

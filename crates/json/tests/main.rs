@@ -24,3 +24,4 @@ mod reject;
 mod rules;
 mod schema;
 mod states;
+mod text_forms;

@@ -26,6 +26,7 @@
 //! }
 //! ```
 
+mod origin;
 mod received;
 mod recovery;
 pub(crate) mod request;
@@ -39,6 +40,7 @@ use std::sync::Arc;
 
 use countersign_chains::{Family, UnixTime};
 
+use origin::Origin;
 pub use recovery::{RecoveryTerms, SwapRecovery};
 pub use request::{GaslessSubmission, RequestId, Role, Scheme, SignedTransaction, SigningRequest};
 pub use signed::{Incomplete, SignedOrder};
@@ -210,40 +212,6 @@ impl<F: ChainFamily> VerifiedOrder<F> {
         self.0.deposit.warn_about_wallet(&context, &mut warnings);
         warnings.check_refused(&self.0.refused)?;
         Ok(UnsignedOrder { unsigned, warnings, origin: Origin::Order(self.clone()) })
-    }
-}
-
-/// What the payloads were created from.
-enum Origin<F: ChainFamily> {
-    Order(VerifiedOrder<F>),
-    /// A recovery has no response, only the record that it was rebuilt from.
-    Recovery {
-        order_id: Option<String>,
-        chain: String,
-        summary: Summary,
-    },
-}
-
-impl<F: ChainFamily> Origin<F> {
-    fn order_id(&self) -> Option<&str> {
-        match self {
-            Self::Order(order) => Some(order.order_id()),
-            Self::Recovery { order_id, .. } => order_id.as_deref(),
-        }
-    }
-
-    fn chain(&self) -> &str {
-        match self {
-            Self::Order(order) => order.chain(),
-            Self::Recovery { chain, .. } => chain,
-        }
-    }
-
-    const fn verified(&self) -> Option<&VerifiedOrder<F>> {
-        match self {
-            Self::Order(order) => Some(order),
-            Self::Recovery { .. } => None,
-        }
     }
 }
 
@@ -464,7 +432,23 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.try_signing(|unsigned, warnings| unsigned.attach_all(id, signatures, warnings, Seal::new()))
     }
 
-    /// Parses a signature in the family's usual text form, and attaches it as [`UnsignedOrder::attach`] does.
+    /// Parses a signature in one of the family's text forms, and attaches it as [`UnsignedOrder::attach`] does.
+    ///
+    /// | family | text |
+    /// |---|---|
+    /// | EVM, Tron | hex of r, s and v (65 bytes, or more with the v of EIP-155), of r and s or EIP-2098's compact form (64 bytes), or of DER; `0x` is optional |
+    /// | | JSON: `{"r": "0x..", "s": "0x..", "v": 27}`, with `yParity` or `recovery` in place of `v` |
+    /// | | JSON: `{"signature": "0x..", "public_key": "0x.."}`, as key services answer |
+    /// | EVM | the signature of a contract wallet, for the gasless message: `contract:0x..`, or JSON `{"contract": "0x.."}` |
+    /// | Starknet | felts joined by commas, each decimal or `0x` hex |
+    /// | | JSON: an array of felts, `["0x1", "0x2"]` |
+    /// | | JSON: `{"r": "0x..", "s": "0x.."}` |
+    /// | Solana | 64 bytes in base58, base64 or hex |
+    /// | Sui | base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature |
+    /// | Bitcoin, Litecoin | a BIP-340 signature: hex of 64 bytes, or of 65 with the hash type 01 |
+    /// | | an ECDSA signature: hex of DER or of r and s, `:`, and the public key in hex |
+    /// | | a signed PSBT, of version 0 or 2, in base64 or hex |
+    /// | | the signed transaction, in hex or base64 |
     ///
     /// # Errors
     ///

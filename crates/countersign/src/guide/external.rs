@@ -3,7 +3,7 @@
 //! | the wallet | what it gets | what comes back | where it goes |
 //! |---|---|---|---|
 //! | signs a payload: hardware module, remote service, multisig | [`requests`](crate::UnsignedOrder::requests): native payload, message, digest | a signature | [`attach`](crate::UnsignedOrder::attach) with the request's id, or [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) for all |
-//! | the same, over text (QR codes, files, JSON) | the same | text in the family's usual form | [`attach_text`](crate::UnsignedOrder::attach_text) |
+//! | the same, over text (QR codes, files, JSON) | the same | text in [one of the family's forms](crate::UnsignedOrder::attach_text) | [`attach_text`](crate::UnsignedOrder::attach_text) |
 //! | signs a PSBT | the `psbt` of the payload | the signed PSBT | `attach` under any input's id: it has the signatures of all inputs |
 //! | returns the signed transaction: `eth_signTransaction`, Solana wallets, PSBT devices | the same | its bytes | [`attach_transaction`](crate::UnsignedOrder::attach_transaction), which takes all signatures |
 //! | sends by itself: browser, mobile, WalletConnect | the calls of the [`deposit`](crate::VerifiedOrder::deposit) | a transaction | [`matches`](crate::VerifiedOrder::matches) with the native type, [`matches_bytes`](crate::VerifiedOrder::matches_bytes) with bytes |
