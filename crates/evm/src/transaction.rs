@@ -12,7 +12,8 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
 use countersign_core::{
-    ApprovalStep, Code, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings, number, ContextVersion,
+    ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings,
+    number,
 };
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
