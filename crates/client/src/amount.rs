@@ -39,7 +39,8 @@ fn whole_units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Resu
         return Err(refused(format!("base units have no decimal point: for whole units add the symbol, as in {number} {wanted}")));
     }
     if !symbol.eq_ignore_ascii_case(wanted) {
-        return Err(refused(format!("the symbol of {asset} is {wanted}")));
+        let habit = foreign_form(symbol).map(str::to_owned);
+        return Err(refused(habit.unwrap_or_else(|| format!("the symbol of {asset} is {wanted}"))));
     }
     let registry = registry.ok_or_else(|| refused("whole units need the registry, which contains the asset's decimals".to_owned()))?;
     let pinned = registry.asset(asset.as_str()).ok_or_else(|| refused(format!("{asset} is not in the registry")))?;
@@ -56,6 +57,21 @@ fn whole_units(text: &str, asset: &AssetId, registry: Option<&Registry>) -> Resu
     let digits = format!("{whole}{fraction:0<decimals$}");
     let canonical = digits.trim_start_matches('0');
     Ok(if canonical.is_empty() { "0".to_owned() } else { canonical.to_owned() })
+}
+
+/// Returns what to write in place of a form of number that is not read; `None` if the text behind the first digits has no such form. A guess
+/// at what `1,5` or `1_000` means could be wrong by a factor of a thousand.
+fn foreign_form(rest: &str) -> Option<&'static str> {
+    let mut letters = rest.chars();
+    let (first, next) = (letters.next()?, letters.next());
+    let starts_number = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || matches!(c, '+' | '-'));
+    match first {
+        ',' => Some("use a point, not a comma"),
+        '_' | '\'' | '’' | '\u{a0}' | '\u{202f}' | '0'..='9' => Some("write the digits without separators"),
+        'e' | 'E' if starts_number(next) => Some("numbers with an exponent are not read: write all digits"),
+        'x' | 'X' if next.is_some_and(|c| c.is_ascii_hexdigit()) => Some("hexadecimal numbers are not read: write decimal digits"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -108,11 +124,20 @@ mod tests {
             ("1.5 usdcx", "the symbol"),
             ("1.5 usd c", "the symbol"),
             ("1.5 usdc usdc", "the symbol"),
-            ("1,5 usdc", "the symbol"),
-            ("1e3 usdc", "the symbol"),
-            ("1_000 usdc", "the symbol"),
-            ("0x10 usdc", "the symbol"),
-            ("1e3", "the symbol"),
+            ("1,5 usdc", "use a point, not a comma"),
+            ("1,500,000", "use a point, not a comma"),
+            ("1e3 usdc", "exponent"),
+            ("1.5E-3 usdc", "exponent"),
+            ("1e15", "exponent"),
+            ("1_000 usdc", "without separators"),
+            ("1_000", "without separators"),
+            ("1'000 usdc", "without separators"),
+            ("1 000 usdc", "without separators"),
+            ("1\u{a0}000 usdc", "without separators"),
+            ("0x10 usdc", "hexadecimal"),
+            ("0x10", "hexadecimal"),
+            ("1 eur", "the symbol of ethereum:usdc is usdc"),
+            ("1 xrp", "the symbol of ethereum:usdc is usdc"),
             ("-1 usdc", "not an amount"),
             ("+1 usdc", "not an amount"),
             ("usdc", "not an amount"),

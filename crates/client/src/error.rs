@@ -17,7 +17,7 @@ pub enum Error {
     Transport(#[from] TransportError),
     /// The response has an HTTP status other than 2xx, and its body is not the service's error envelope. Redirects end here, because
     /// they are not followed.
-    #[error("the service responded with HTTP status {status}: {}", text::quote_whole(body))]
+    #[error("the service responded with HTTP status {status}{}", behind_status(*status, body))]
     Status {
         /// The HTTP status.
         status: u16,
@@ -96,6 +96,12 @@ impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Says what a status means for the caller, and what came with it.
+fn behind_status(status: u16, body: &str) -> String {
+    let redirect = if (300..400).contains(&status) { ", a redirect, which is not followed: check the base URL" } else { "" };
+    if body.trim().is_empty() { redirect.to_owned() } else { format!("{redirect}: {}", text::quote_whole(body)) }
 }
 
 impl Error {
