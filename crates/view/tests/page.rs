@@ -1,11 +1,13 @@
 //! The page of an accepted order shows every summary line and every byte. The page of a refused order marks the refused place and gives the
 //! reason.
+use std::collections::BTreeSet;
+
 use crate::common;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::{FAMILIES, rejected, with_case};
-use countersign::{Family, Policy, json};
+use countersign::{Code, Family, Policy, json};
 use countersign_testkit::{TestResult, fixtures_of, registry, set};
 use countersign_view::hashes::hash_cards;
 use countersign_view::{Documents, Page};
@@ -28,7 +30,7 @@ fn escaped(text: &str) -> String {
 
 #[test]
 fn a_page_has_every_line_and_every_byte() -> TestResult {
-    let mut largest = 0;
+    let (mut largest, mut kinds) = (0, BTreeSet::new());
     for family in FAMILIES {
         let mut ranges = 0;
         for case in fixtures_of(family)? {
@@ -39,6 +41,11 @@ fn a_page_has_every_line_and_every_byte() -> TestResult {
                 largest = largest.max(html.len());
                 let text = text(&html);
                 assert!(text.contains("Verified: every byte accounted for") && !text.contains("refused"), "{}", case.id);
+                // Green is only for an order whose destination was checked.
+                let is_checked = order.warnings().list().iter().all(|warning| warning.code() != Code::NoOrderRecord);
+                assert_eq!(text.contains("but the destination was not checked"), !is_checked, "{}", case.id);
+                assert_eq!((html.contains("verdict good"), html.contains("verdict partly")), (is_checked, !is_checked), "{}", case.id);
+                kinds.insert(is_checked);
                 for line in order.summary().lines() {
                     assert!(text.contains(&escaped(&line.text)), "{}: {line}", case.id);
                 }
@@ -61,6 +68,7 @@ fn a_page_has_every_line_and_every_byte() -> TestResult {
         assert!(ranges > 100 || family == Family::Starknet || family == Family::Bitcoin, "{family}: {ranges}");
     }
     assert!((30_000..MAX_PAGE).contains(&largest), "{largest}");
+    assert_eq!(kinds.len(), 2);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::{Blame, Line, Refusal, Severity, Topic, Warnings};
+use countersign::{Blame, Code, Line, Refusal, Severity, Topic, Warnings};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
@@ -102,9 +102,15 @@ fn accepted(page: &Page<'_>, warnings: &Warnings) -> Markup {
         .prepared
         .as_ref()
         .is_some_and(|prepared| !prepared.requests.is_empty() && prepared.requests.iter().all(|request| request.signature.is_some()));
+    // Green is for what was checked on both chains.
+    let is_checked = warnings.list().iter().all(|warning| warning.code() != Code::NoOrderRecord);
     html! {
-        section.verdict.good aria-labelledby="verdict" {
-            p.kicker { "Verified: every byte accounted for" @if has_signatures { ", and signed" } }
+        section.verdict.good[is_checked].partly[!is_checked] aria-labelledby="verdict" {
+            p.kicker {
+                "Verified: every byte accounted for"
+                @if !is_checked { ", but the destination was not checked" }
+                @if has_signatures { ", and signed" }
+            }
             @if let Some((language, sentence)) = &page.sentence { h1 #verdict lang=(language) { (Safe(sentence)) } }
             @let list = warnings.list();
             @if !list.is_empty() {
