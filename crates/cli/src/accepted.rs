@@ -1,6 +1,6 @@
 //! Prints an accepted order: JSON for programs, text for people.
 
-use countersign::{ByteCoverage, Family, Summary, Unsigned, Verified, Warnings};
+use countersign::{ByteCoverage, Code, Family, Summary, Unsigned, Verified, Warnings};
 use countersign_json::Artefacts;
 
 use countersign_json::line::Request;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::failure::{Failure, usage};
 use crate::psbt::Psbt;
 use crate::session::Session;
-use crate::show;
+use crate::{orders, show};
 
 /// An accepted order, with the members that a command prints.
 #[derive(Serialize)]
@@ -42,6 +42,12 @@ pub(crate) struct Accepted<'a> {
     warnings: &'a Warnings,
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Vec<ByteCoverage>>,
+    /// Why the order can no longer be paid, as the record has only a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    past: Option<String>,
+    /// How far a stored order is, or how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<&'a orders::Order>,
 }
 
 #[derive(Serialize)]
@@ -68,6 +74,8 @@ impl<'a> Accepted<'a> {
             summary,
             warnings,
             coverage: None,
+            past: None,
+            progress: None,
         }
     }
 
@@ -123,6 +131,18 @@ impl<'a> Accepted<'a> {
         self
     }
 
+    /// Adds why the order can no longer be paid.
+    pub(crate) fn with_past(mut self, reason: Option<String>) -> Self {
+        self.past = reason;
+        self
+    }
+
+    /// Adds how a stored order ended.
+    pub(crate) const fn with_ending(mut self, ending: &'a orders::Order) -> Self {
+        self.progress = Some(ending);
+        self
+    }
+
     /// Reports the order as an event on stderr, for a command whose result follows later.
     pub(crate) fn report(&self, session: &Session) {
         session.event(&Prepared { event: "prepared", accepted: self }, "");
@@ -134,10 +154,14 @@ impl<'a> Accepted<'a> {
             return Ok(show::json(self)?);
         }
         if !self.headline.is_empty() {
-            show::heading(&self.headline)?;
+            // Green is for what was checked on both chains.
+            let is_checked = self.warnings.list().iter().all(|warning| warning.code() != Code::NoOrderRecord);
+            if is_checked { show::heading(&self.headline)? } else { show::careful_heading(&self.headline)? }
         }
         show::summary(&self.summary, self.coverage.as_deref())?;
         show::warnings(self.warnings)?;
+        self.past.iter().try_for_each(|reason| show::field("past", reason))?;
+        self.progress.iter().try_for_each(|ending| ending.print())?;
         if let Some(requests) = &self.requests {
             show::requests(requests)?;
             if let Some(psbt) = &self.psbt {

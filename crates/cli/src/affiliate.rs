@@ -4,7 +4,7 @@ use countersign::evm::claim::Claim;
 use countersign::evm::{Evm, Key};
 use countersign::json::{self, Cursor};
 use countersign::wire::Earnings;
-use countersign::{Code, Hex, Refusal, Registry};
+use countersign::{Code, Family, Hex, Refusal, Registry};
 use countersign_json::JsonFamily;
 use serde::Serialize;
 
@@ -12,7 +12,8 @@ use crate::amount;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::files;
-use crate::input::{KeyArgs, RegistryArgs, TrustArgs, WalletArgs};
+use crate::input::{RegistryArgs, TrustArgs, WalletArgs};
+use crate::key::KeyArgs;
 use crate::quote::asset;
 use crate::session::Session;
 use crate::{lists, service, show};
@@ -43,7 +44,7 @@ pub(crate) struct EarningsArgs {
 
 pub(crate) fn earnings(args: &EarningsArgs, session: &Session) -> Result<u8, Failure> {
     let (client, registry) = (args.service.client(session)?, args.registry.read()?);
-    let answer = service::run(async { Ok(client.earnings().await?) })?;
+    let answer = service::run(session, async { Ok(client.earnings().await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -76,7 +77,7 @@ pub(crate) fn claim(args: &ClaimArgs, session: &Session) -> Result<u8, Failure> 
     let (registry, _) = args.trust.read()?;
     let wanted = args.asset.as_deref().map(asset).transpose()?;
     let client = args.service.client(session)?;
-    let rows = service::run(async { Ok(client.earnings().await?) })?.value;
+    let rows = service::run(session, async { Ok(client.earnings().await?) })?.value;
     let mut claims = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| wanted.as_ref().is_none_or(|wanted| row.asset == *wanted)) {
         if let Some(claim) =
@@ -126,8 +127,11 @@ fn prepare(args: &ClaimArgs, row: &Earnings, claim: &Claim, registry: &Registry,
     let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
     let path = Evm::read_wallet(Cursor::root(&value, "/wallet"))?;
     let calls = path.path.self_funded().ok_or_else(|| Refusal::new(Code::MissingField, "/wallet/nonce"))?;
-    let key =
-        args.key.read(session)?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))).transpose()?;
+    let key = args
+        .key
+        .read(session)?
+        .map(|key| Key::parse(&key).map_err(|error| key.explain(Refusal::new(error, "/wallet/secret_key"), Family::Evm)));
+    let key = key.transpose()?;
     // Anyone may send the claim. The sender follows from the signature.
     let sender = key.as_ref().map_or(claim.to, Key::address);
     let mut order = claim.prepare(calls.clone().sent_by(sender)).map_err(|refusal| refusal.with_prefix("/wallet"))?;

@@ -1,7 +1,6 @@
 //! `countersign bump`: pays a deposit that is not in a block again, with the same coins and a higher fee.
 
 use countersign::{BroadcastTransaction, Code, Family, Proposal, Refusal, Unsigned};
-use countersign_client::OrderId;
 use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore as _, Purpose, SignedFunding};
 use countersign_node::NodeError;
 use serde::Serialize;
@@ -10,7 +9,8 @@ use crate::consent::{self, Judge, Payment, Question};
 use crate::drive::check_warnings;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
-use crate::input::{KeyArgs, TrustArgs, configured_key};
+use crate::input::TrustArgs;
+use crate::key::{KeyArgs, configured_key, sign};
 use crate::nodes::{NodeArgs, SpeedArg};
 use crate::session::Session;
 use crate::state::{StateArgs, at_once};
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Shows the whole summary before the question.
     #[arg(long)]
     full: bool,
-    /// The order's id.
+    /// The order's id, or its first digits.
     id: String,
 }
 
@@ -58,7 +58,7 @@ struct Raised<'a> {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let id = OrderId::parse(&args.id)?;
+    let id = args.state.id(&args.id)?;
     let (state, current) = (args.state.open()?, args.trust.read()?);
     state.load(&id)?;
     // The driver must not send the payment again meanwhile.
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     };
     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let nodes = args.nodes.connect(registry, session)?;
-    let prepared = service::run(async {
+    let prepared = service::run(session, async {
         let submission = nodes.submission(chain, &sent.id, &sent.payload)?;
         Ok(nodes.prepare_raised(&order, chain, &submission, args.speed.into(), policy).await?)
     });
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     }
     // The owner may have taken hours.
     order.check_deadline(show::now())?;
-    countersign_json::sign(&mut unsigned, &key)?;
+    sign(&mut unsigned, &key)?;
     let fee = fee(&unsigned)?;
     let raised = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?).transactions;
     let [transaction] = raised.as_slice() else { return Err(Refusal::new(Code::Internal, "").into()) };
@@ -113,7 +113,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     };
     write(signed(transaction))?;
     write(Event::sending(Delivery::Funding))?;
-    let result: Result<(), NodeError> = service::run(async { Ok(nodes.broadcast(chain, &transaction.id, &transaction.payload).await) })?;
+    let result: Result<(), NodeError> =
+        service::run(session, async { Ok(nodes.broadcast(chain, &transaction.id, &transaction.payload).await) })?;
     if let Err(error) = result {
         // One endpoint that rejects it does not prove that all do.
         write(Event::NotSent { what: Delivery::Funding, error: error.to_string(), is_rejected: false })?;

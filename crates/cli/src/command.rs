@@ -22,6 +22,8 @@ const PATHS: [&str; 8] = ["state", "registry", "policy", "nodes", "app_id_file",
 struct Given {
     id: String,
     flag: String,
+    /// The environment variable that it is from; `None` for an argument.
+    variable: Option<String>,
     /// Empty for a switch.
     values: Vec<OsString>,
 }
@@ -42,7 +44,8 @@ fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
     let mut given = Vec::new();
     for argument in command.get_arguments() {
         let (id, Some(flag)) = (argument.get_id().as_str(), argument.get_long()) else { continue };
-        let is_given = matches!(matches.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+        let source = matches.value_source(id);
+        let is_given = matches!(source, Some(ValueSource::CommandLine | ValueSource::EnvVariable));
         if !is_given || !(PLACES.contains(&id) || CHOICES.contains(&id)) {
             continue;
         }
@@ -54,7 +57,9 @@ fn given(root: &Command, matches: &ArgMatches) -> Vec<Given> {
             _ => value.to_owned(),
         });
         let values = values.collect();
-        given.push(Given { id: id.to_owned(), flag: format!("--{flag}"), values });
+        let variable = argument.get_env().filter(|_| source == Some(ValueSource::EnvVariable));
+        let variable = variable.map(|name| name.to_string_lossy().into_owned());
+        given.push(Given { id: id.to_owned(), flag: format!("--{flag}"), variable, values });
     }
     given
 }
@@ -116,6 +121,12 @@ impl Commands {
         };
         let places = PLACES.iter().copied().filter(|id| *id != "redeem_key_file").collect::<Vec<_>>();
         self.line(&[verb, "--self", kept.swap.id().as_str()], &[&places[..], &["speed"]].concat(), key)
+    }
+
+    /// Returns where an argument of this run is from: the variable, otherwise the flag.
+    pub(crate) fn origin_of(&self, id: &str) -> String {
+        let variable = self.given.iter().find(|one| one.id == id).and_then(|one| one.variable.clone());
+        variable.unwrap_or_else(|| format!("--{}", id.replace('_', "-")))
     }
 
     fn has(&self, id: &str) -> bool {

@@ -10,8 +10,8 @@ use countersign::{AssetId, Code, Refusal};
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, own_file, usage};
-use crate::files;
+use crate::failure::{Failure, usage};
+use crate::own;
 
 const MEMBERS: [&str; 11] =
     ["app_id", "app_id_file", "base_url", "key_file", "key_files", "nodes", "owners", "policy", "redeem_key_file", "registry", "state"];
@@ -65,7 +65,7 @@ impl Config {
             Err(error) => return Err(usage(format_args!("{}: {error}", path.display()))),
         }
         let paths = Paths { home: directories.home_dir(), directory: &directory };
-        Self::parse(&files::read(&path)?, &paths).map_err(|refusal| own_file(&path, &refusal))
+        own::parse(&path, |text| Self::parse(text, &paths))
     }
 
     fn parse(bytes: &[u8], paths: &Paths<'_>) -> Result<Self, Refusal> {
@@ -127,8 +127,13 @@ fn by_chain(node: &Cursor<'_, '_>) -> Result<BTreeMap<String, String>, Refusal> 
     let text = |chain: &str| {
         let text = members.need(chain)?;
         // A name that cannot be a chain of an asset id would never be used, so it is a typing error.
-        if AssetId::parse(&format!("{chain}:x")).is_err() {
-            return Err(text.refuse(Code::AssetIdMalformed).with_reason("use the chain names of asset ids, like ethereum or bitcoin"));
+        let is_name = |name: &str| AssetId::parse(&format!("{name}:x")).is_ok();
+        if !is_name(chain) {
+            let refusal =
+                text.at().refuse(Code::AssetIdMalformed).with_reason("use the chain names of asset ids, like ethereum or bitcoin");
+            let small = chain.trim().to_ascii_lowercase();
+            let refusal = if is_name(&small) { refusal.with_reason(format!("write {small}")) } else { refusal };
+            return Err(refusal.with_actual(chain));
         }
         Ok((chain.to_owned(), text.text()?.to_owned()))
     };

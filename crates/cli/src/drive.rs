@@ -18,6 +18,7 @@ use crate::accepted::Accepted;
 use crate::command::Commands;
 use crate::consent::{self, Judge, Payment, Question, QuotedFee};
 use crate::failure::{Failure, usage};
+use crate::key::{GivenKey, sign};
 use crate::session::Session;
 use crate::show;
 
@@ -65,9 +66,9 @@ pub(crate) struct TerminalOwner<'s> {
     pub(crate) owner: String,
     /// The wallet context, as JSON.
     pub(crate) wallet: Option<Zeroizing<Vec<u8>>>,
-    pub(crate) key: Option<Zeroizing<String>>,
+    pub(crate) key: Option<GivenKey>,
     /// The key of the configuration file, used if neither an argument nor the wallet context gives one.
-    pub(crate) configured_key: Option<Zeroizing<String>>,
+    pub(crate) configured_key: Option<GivenKey>,
     /// Whether to sign without asking.
     pub(crate) yes: bool,
     /// Whether the whole summary is shown before the question.
@@ -116,7 +117,7 @@ impl Owner for TerminalOwner<'_> {
     }
 
     async fn raise(&self, order: &Verified, sent: &BroadcastTransaction) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
-        let key = self.key.as_deref().or(self.configured_key.as_deref());
+        let key = self.key.as_ref().or(self.configured_key.as_ref());
         match key.filter(|_| self.wallet.is_none() && self.nodes.has(order.chain())) {
             Some(key) => self.raise_with(order, sent, key).await.map(Some).map_err(failed),
             None => Ok(None),
@@ -147,7 +148,7 @@ impl TerminalOwner<'_> {
             None => Vec::new(),
         };
         let chain = order.chain();
-        let key = self.key.as_deref().or(self.configured_key.as_deref()).map(String::as_str);
+        let key = self.key.as_ref().or(self.configured_key.as_ref());
         if let Some(key) = key.filter(|_| self.wallet.is_none() && self.nodes.has(chain)) {
             let (owner, speed, policy) = (&self.owner, self.speed, &self.policy);
             let unsigned = match self.own_transactions {
@@ -169,8 +170,8 @@ impl TerminalOwner<'_> {
         let wallet = Cursor::root(&wallet, "/wallet");
         let unsigned = countersign_json::prepare(order, wallet)?;
         let in_wallet = wallet.object()?.get("secret_key").map(|key| key.secret()).transpose()?;
-        let (named, configured) = (self.key.as_deref(), self.configured_key.as_deref());
-        let Some(key) = named.map(String::as_str).or(in_wallet).or(configured.map(String::as_str)) else {
+        let in_wallet = in_wallet.map(|key| GivenKey::of_wallet(Zeroizing::new(key.to_owned())));
+        let Some(key) = self.key.as_ref().or(in_wallet.as_ref()).or(self.configured_key.as_ref()) else {
             self.tell(&found, order);
             let is_deposit = order.family() == Family::Bitcoin;
             if is_deposit && !is_written {
@@ -188,11 +189,16 @@ impl TerminalOwner<'_> {
     }
 
     /// Signs the payment again for a higher fee. The owner has agreed to the payment, and the policy limits the fee.
-    async fn raise_with(&self, order: &Verified, sent: &BroadcastTransaction, key: &str) -> Result<Vec<BroadcastTransaction>, Failure> {
+    async fn raise_with(
+        &self,
+        order: &Verified,
+        sent: &BroadcastTransaction,
+        key: &GivenKey,
+    ) -> Result<Vec<BroadcastTransaction>, Failure> {
         let chain = order.chain();
         let submission = self.nodes.submission(chain, &sent.id, &sent.payload)?;
         let mut unsigned = self.nodes.prepare_raised(order, chain, &submission, Speed::Fast, &self.policy).await?;
-        countersign_json::sign(&mut unsigned, key)?;
+        sign(&mut unsigned, key)?;
         let raised = SignedFunding::from_signed(&unsigned.finish().map_err(usage)?).transactions;
         self.session.progress("the payment is in no block yet: it is sent again for a higher fee, with the same coins");
         Ok(raised)
@@ -204,7 +210,7 @@ impl TerminalOwner<'_> {
         order: &Verified,
         mut unsigned: Unsigned,
         found: &[(Code, String)],
-        key: &str,
+        key: &GivenKey,
     ) -> Result<FundingReply, Failure> {
         let order_id = order.order_id();
         if self.yes {
@@ -214,7 +220,7 @@ impl TerminalOwner<'_> {
         } else {
             self.confirm(order, &unsigned, found)?
         }
-        countersign_json::sign(&mut unsigned, key)?;
+        sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
         self.nodes.check_signed(&signed).await.map_err(|error| with_own_transactions(error.into(), &self.session.commands, order_id))?;
         let mut funding = SignedFunding::from_signed(&signed);

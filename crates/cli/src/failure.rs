@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::Path;
 
 use countersign::{Code, OrderStage, Refusal};
 use countersign_client::restore::RestoreError;
@@ -70,6 +69,29 @@ impl Failure {
         }
     }
 
+    /// Returns the stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) | Self::RefusedAfterPaying(refusal) | Self::RefusedCase(_, refusal) => refusal.code().name(),
+            Self::Held { code, .. } | Self::Network { code, .. } | Self::NeedsUser { code, .. } => code,
+            Self::Usage(_) | Self::Problems(_) | Self::Closed => "usage",
+            Self::Interrupted(_) => "interrupted",
+            Self::Lost(_) => "lost",
+        }
+    }
+
+    /// Returns the exit code.
+    pub(crate) const fn exit(&self) -> u8 {
+        match self {
+            Self::Refused(_) | Self::RefusedAfterPaying(_) | Self::RefusedCase(..) | Self::Held { .. } => REFUSED,
+            Self::NeedsUser { .. } => NEEDS_USER,
+            Self::Lost(_) => LOST,
+            Self::Network { .. } => NETWORK,
+            Self::Usage(_) | Self::Problems(_) | Self::Closed => USAGE,
+            Self::Interrupted(_) => INTERRUPTED,
+        }
+    }
+
     /// Prints the failure and returns its exit code. Refusals and steps that were not taken go to stdout, because they are data; other
     /// messages go to stderr. With `--json` all of them go to stdout, in the same shape.
     pub(crate) fn report(&self, json: bool) -> u8 {
@@ -87,22 +109,19 @@ impl Failure {
             }
             problems.iter().try_for_each(|problem| writeln!(out, "  - {}", show::safe(problem)))
         };
-        let (written, code) = match self {
-            Self::Refused(refusal) if json => (show::json(&show::Refused::new(refusal, OrderStage::BeforePaying)), REFUSED),
-            Self::RefusedAfterPaying(refusal) if json => (show::json(&show::Refused::new(refusal, OrderStage::AfterPaying)), REFUSED),
-            Self::RefusedCase(id, refusal) if json => (show::json(&show::Refused::case(id.as_deref(), refusal)), REFUSED),
-            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => (show::refusal(refusal, OrderStage::BeforePaying), REFUSED),
-            Self::RefusedAfterPaying(refusal) => (show::refusal(refusal, OrderStage::AfterPaying), REFUSED),
-            Self::Held { code, message } => (held(code, message), REFUSED),
-            Self::NeedsUser { code, message } => (held(code, message), NEEDS_USER),
-            Self::Lost(message) => (held("lost", message), LOST),
-            Self::Network { code, message } => (error(code, message, &[]), NETWORK),
-            Self::Usage(message) => (error("usage", message, &[]), USAGE),
-            Self::Problems(problems) => (error("usage", &self.message(), problems), USAGE),
-            Self::Interrupted(message) => (error("interrupted", message, &[]), INTERRUPTED),
+        let written = match self {
+            Self::Refused(refusal) if json => show::json(&show::Refused::new(refusal, OrderStage::BeforePaying)),
+            Self::RefusedAfterPaying(refusal) if json => show::json(&show::Refused::new(refusal, OrderStage::AfterPaying)),
+            Self::RefusedCase(id, refusal) if json => show::json(&show::Refused::case(id.as_deref(), refusal)),
+            Self::Refused(refusal) | Self::RefusedCase(_, refusal) => show::refusal(refusal, OrderStage::BeforePaying),
+            Self::RefusedAfterPaying(refusal) => show::refusal(refusal, OrderStage::AfterPaying),
+            Self::Held { code, message } | Self::NeedsUser { code, message } => held(code, message),
+            Self::Lost(message) => held(self.code(), message),
+            Self::Network { message, .. } | Self::Usage(message) | Self::Interrupted(message) => error(self.code(), message, &[]),
+            Self::Problems(problems) => error(self.code(), &self.message(), problems),
             Self::Closed => return USAGE,
         };
-        if written.is_ok() { code } else { USAGE }
+        if written.is_ok() { self.exit() } else { USAGE }
     }
 
     /// Says what can still be done about an order that is paid.
@@ -116,7 +135,7 @@ impl Failure {
     /// Adds to a network failure what may have happened and how to continue.
     pub(crate) fn with_advice(self, advice: impl Display) -> Self {
         match self {
-            Self::Network { code, message } => Self::Network { code, message: format!("{message}; {advice}") },
+            Self::Network { code, message } => Self::Network { code, message: advised(&message, &advice.to_string()) },
             other => other,
         }
     }
@@ -148,6 +167,16 @@ impl From<countersign_client::Error> for Failure {
     }
 }
 
+/// Adds advice to a message, without saying twice to try again.
+pub(crate) fn advised(message: &str, advice: &str) -> String {
+    const AGAIN: &str = "try again";
+    let advice = match advice.strip_suffix(AGAIN) {
+        Some(rest) if message.contains(AGAIN) => rest.trim_end_matches([';', ',', ' ']),
+        _ => advice,
+    };
+    if advice.is_empty() { message.to_owned() } else { format!("{message}; {advice}") }
+}
+
 /// Describes what a refusal found, and where, without its advice. The advice is for the documents of an order.
 pub(crate) fn described(refusal: &Refusal) -> String {
     // The general meaning of this code is about payloads.
@@ -155,11 +184,6 @@ pub(crate) fn described(refusal: &Refusal) -> String {
         return refusal.clone().with_reason("unknown field").finding().to_string();
     }
     refusal.finding().to_string()
-}
-
-/// Returns the failure for one of the user's own files that is invalid.
-pub(crate) fn own_file(path: &Path, refusal: &Refusal) -> Failure {
-    usage(format_args!("{}: {}", path.display(), described(refusal)))
 }
 
 /// Removes the advice to correct the input from what a node or the service said. The user did not write it.
@@ -248,4 +272,17 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 
 pub(crate) fn usage(message: impl Display) -> Failure {
     Failure::Usage(message.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_try_again_is_said_once() {
+        let shape = "not the documented shape; try again, and report the service if it happens again";
+        assert_eq!(advised(shape, "nothing was created; try again"), format!("{shape}; nothing was created"));
+        assert_eq!(advised(shape, "try again"), shape);
+        assert_eq!(advised("no connection", "nothing was created; try again"), "no connection; nothing was created; try again");
+    }
 }

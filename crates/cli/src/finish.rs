@@ -9,10 +9,10 @@ use countersign::bitcoin::recover::Funding;
 use countersign::json::At;
 use countersign::recover::Leg;
 use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
-use countersign_client::driver::{Chains as _, OrderState};
+use countersign_client::driver::{Chains as _, NoOwner, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
-use countersign_client::{Action, Flow, Http, OrderId, Pace};
+use countersign_client::{Action, Client, Flow, Http, OrderId, Pace};
 use countersign_node::{Nodes, Speed};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -20,24 +20,28 @@ use zeroize::Zeroizing;
 use crate::drive::{self, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
-use crate::input::{KeyArgs, TrustArgs, configured_key};
+use crate::input::TrustArgs;
+use crate::key::{GivenKey, KeyArgs, configured_key};
 use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
 use crate::recover::{ConnectedChain, Context, LegRecovery};
 use crate::session::Session;
 use crate::{follow, recover, service, show, state};
 
+mod all;
 mod evidence;
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
+  countersign refund --all --nodes nodes.json --key-file key.txt      # every order that can be refunded now, one question for each
   countersign refund --self <order id> --registry registry.json --wallet wallet.json --key-file key.txt
   countersign refund --self <order id> --registry registry.json --funding <txid>:0:50000 --to bc1q... --fee-rate 2 --key-file refund-key.txt
   countersign refund --self <order id> --registry registry.json --order record.json --wallet wallet.json --json
 
 With endpoints of the source chain (--node, --nodes) and a key, the program refunds with your own transaction; otherwise it asks the
 service's relayer, which can only pay you. With --self the transaction is built and signed here, without any call to the service, and
-printed for you to broadcast once the timelock has expired. Without a wallet context, nonce and fees are read from the endpoints. `countersign recover --help` describes the wallet context of each family.";
+printed for you to broadcast once the timelock has expired. Without a wallet context, nonce and fees are read from the endpoints.
+With --all, the stored orders that cannot be refunded now are listed with the reason, and from when a refund is possible. `countersign recover --help` describes the wallet context of each family.";
 
 pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
   countersign redeem <order id> --registry registry.json --nodes nodes.json --key-file key.txt
@@ -53,22 +57,36 @@ endpoints. Broadcasting it makes the secret public, so check the chain
 first: the destination must be funded in a final block, and its timelock must be far from its end. `countersign recover --help` describes
 the wallet context of each family.";
 
+pub(crate) const INSTANT_EXAMPLES: &str = "Examples:
+  countersign instant-refund <order id>
+  countersign instant-refund <order id> --key-file refund-key.txt --funding <txid>:0:50000
+
+Only for an order that you paid on Bitcoin or Litecoin, and that the solver has not paid. The solver has to sign too, through the service, so
+the refund needs no timelock. Without a key, that of the rescue phrase is used.";
+
 #[derive(clap::Args)]
 pub(crate) struct RefundArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
-    #[command(flatten)]
-    trust: TrustArgs,
-    #[command(flatten)]
+    /// The order's id, or its first digits.
+    #[arg(help_heading = "The order", required_unless_present = "all")]
+    id: Option<String>,
+    /// Refunds every stored order that can be refunded now, and lists the others. Asks before each refund.
+    #[arg(help_heading = "The order", long, conflicts_with_all = ["id", "by_self"])]
+    all: bool,
+    /// With --all: refunds without asking.
+    #[arg(help_heading = "The order", long, requires = "all")]
+    yes: bool,
+    #[command(flatten, next_help_heading = "Your own transaction")]
     own: SelfArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Chains")]
     nodes: NodeArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Chains")]
     ending: EndingArgs,
-    /// The order's id.
-    id: String,
+    #[command(flatten, next_help_heading = "Trust")]
+    trust: TrustArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    service: service::ServiceArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    state: state::StateArgs,
 }
 
 /// How to end an order without the service.
@@ -86,49 +104,51 @@ struct SelfArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct RedeemArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    #[command(flatten)]
-    trust: TrustArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
-    #[command(flatten)]
+    /// The order's id, or its first digits. The order must have been created or restored here, unless its record is passed with --order.
+    #[arg(help_heading = "The order")]
+    id: String,
+    #[command(flatten, next_help_heading = "Your own transaction")]
     own: SelfArgs,
-    #[command(flatten)]
-    relying: TrustFlags,
-    #[command(flatten)]
-    nodes: NodeArgs,
-    #[command(flatten)]
-    ending: EndingArgs,
-    #[command(flatten)]
-    pace: PaceArgs,
     /// Prints the redemption with --self although the endpoints of the destination chain do not prove the solver's payment. RISK: whoever
     /// sees the transaction has the secret, and can take your payment; if the destination then pays nothing, your funds are lost.
-    #[arg(long, requires = "by_self")]
+    #[arg(help_heading = "Your own transaction", long, requires = "by_self")]
     without_evidence: bool,
     /// Reads the secret from a file of 64 hex digits, with --self. By default it is the stored secret of the order.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Your own transaction", long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The order's id. The order must have been created or restored here, unless its record is passed with --order.
-    id: String,
+    #[command(flatten, next_help_heading = "Chains")]
+    nodes: NodeArgs,
+    #[command(flatten, next_help_heading = "Chains")]
+    ending: EndingArgs,
+    #[command(flatten, next_help_heading = "Trust")]
+    trust: TrustArgs,
+    #[command(flatten, next_help_heading = "Trust")]
+    relying: TrustFlags,
+    #[command(flatten, next_help_heading = "Service and state")]
+    service: service::ServiceArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    state: state::StateArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    pace: PaceArgs,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct InstantRefundArgs {
-    #[command(flatten)]
-    service: service::ServiceArgs,
-    #[command(flatten)]
-    trust: TrustArgs,
-    #[command(flatten)]
-    state: state::StateArgs,
-    #[command(flatten)]
+    /// The order's id, or its first digits. The order must have been created here.
+    #[arg(help_heading = "The order")]
+    id: String,
+    #[command(flatten, next_help_heading = "Your own transaction")]
     key: KeyArgs,
     /// A funding output, with its amount in base units. Can be given several times. By default the record's only funding transaction is
     /// searched.
-    #[arg(long, value_name = "TXID:INDEX:UNITS")]
+    #[arg(help_heading = "Your own transaction", long, value_name = "TXID:INDEX:UNITS")]
     funding: Vec<String>,
-    /// The order's id. The order must have been created here.
-    id: String,
+    #[command(flatten, next_help_heading = "Trust")]
+    trust: TrustArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    service: service::ServiceArgs,
+    #[command(flatten, next_help_heading = "Service and state")]
+    state: state::StateArgs,
 }
 
 #[derive(Serialize)]
@@ -148,10 +168,14 @@ fn done(id: &OrderId, what: &str, result: Option<&str>, session: &Session) -> Re
 }
 
 pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure> {
+    if args.all {
+        return all::refund(args, session);
+    }
+    let given = args.id.as_deref().unwrap_or_default();
     if args.own.by_self {
         let (registry, policy) = args.trust.read()?;
         let state = args.state.open()?;
-        let kept = Kept::read(&args.id, &args.own, &state, &registry, &policy)?;
+        let kept = Kept::read(given, &args.own, &state, &registry, &policy)?;
         let registry = kept.registry(&registry);
         let key = kept.signing_key(Leg::Source, registry, &state, session)?;
         let recovery = LegRecovery::new(&kept.record, Leg::Source, None, registry)?.with_default_key(key);
@@ -160,28 +184,41 @@ pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
         return refunded.map_err(|failure| kept.explain_early_refund(failure, registry));
     }
     args.own.signing.check_key_only(args.nodes.is_named()?)?;
-    let (client, id) = (args.service.client(session)?, OrderId::parse(&args.id)?);
+    let (client, id) = (args.service.client(session)?, args.state.id(given)?);
     let state = args.state.open_existing()?;
     let kept = state.as_ref().map(|state| state.find(&id)).transpose()?.flatten();
     let (Some(state), Some(kept)) = (state, kept) else {
         // The relayer can only pay the owner, so the request is harmless for any order.
-        let answer = service::run(async { Ok(client.act(&id, &Action::Refund).await?) })?;
+        let answer = service::run(session, async { Ok(client.act(&id, &Action::Refund).await?) })?;
         return done(&id, "refund", answer.value.as_deref(), session);
     };
+    refund_stored(args, client, &state, &kept, session)?;
+    done(&id, "refund", None, session)
+}
+
+/// Refunds an order that was created here, with the pins and the policy that were stored with it.
+fn refund_stored(
+    args: &RefundArgs,
+    client: Client<Http>,
+    state: &state::State,
+    kept: &OrderState,
+    session: &Session,
+) -> Result<(), Failure> {
+    let id = kept.swap.id();
     let (registry, policy) = match &kept.pins {
         Some(pins) => (pins.registry.clone(), pins.policy.clone()),
         None => args.trust.read()?,
     };
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
-    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
+    let owner = ending_owner(kept, state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
     let driver = drive::driver(Flow::new(client, registry, policy), &nodes, &state.store, owner, Pace::default(), None);
     session.advise(format!(
         "the refund may have been sent; run the same command again, or follow the order with: {}",
-        session.commands.watch(&id)
+        session.commands.watch(id)
     ));
-    service::run(follow::refund(&driver, &id, session))?;
-    session.progress(&format!("follow the refund with: {}", session.commands.watch(&id)));
-    done(&id, "refund", None, session)
+    service::run(session, follow::refund(&driver, id, session))?;
+    session.progress(&format!("follow the refund with: {}", session.commands.watch(id)));
+    Ok(())
 }
 
 pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure> {
@@ -208,11 +245,14 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
     if args.secret_file.is_some() {
         return Err(usage("--secret-file is only used with --self: without it, only the stored secret of this order is used"));
     }
-    let id = OrderId::parse(&args.id)?;
+    let id = state.id(&args.id)?;
     let kept = state.load(&id)?;
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
+        if kept.is_to_be_paid() {
+            check_paid(args, &kept, &state, (&registry, &policy), &nodes, session)?;
+        }
         let message = format!(
             "the program is not connected to the destination chain, and the service's word does not prove that the solver has paid: connect the chain \
              with --node, pass --trust-the-service, or redeem with your own transaction: {}",
@@ -224,11 +264,30 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
     let flow = Flow::new(args.service.client(session)?, registry, policy);
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
     session.advise(format!("the secret may have left; run the same command again, or continue with: {}", session.commands.resume(&id)));
-    service::run(async {
+    service::run(session, async {
         follow::release(&driver, &id, session).await?;
         session.progress("the secret was sent; following the redemption until it is complete");
         follow::follow(&driver, &id, trust, session).await
     })
+}
+
+/// Requires that an order of which no payment left from here may be paid, by its chain or the service: otherwise nothing has to be proven.
+/// Says nothing if neither can be asked.
+fn check_paid(
+    args: &RedeemArgs,
+    kept: &OrderState,
+    state: &state::State,
+    (registry, policy): (&Registry, &Policy),
+    nodes: &Arc<Nodes<Http>>,
+    session: &Session,
+) -> Result<(), Failure> {
+    let Ok(client) = args.service.client(session) else { return Ok(()) };
+    let flow = Flow::new(client, registry.clone(), policy.clone());
+    let driver = drive::driver(flow, nodes, &state.store, NoOwner, args.pace.pace(), None);
+    match service::run(session, async { Ok(driver.advance(kept.swap.id()).await) })? {
+        Ok(progress) => follow::check_paid(&progress),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Returns an owner that can end an order and signs nothing else.
@@ -291,7 +350,7 @@ struct Kept {
 impl Kept {
     /// Reads the record. If the order was created here, verifies it again with the pins and the policy that were stored with the order.
     fn read(id: &str, own: &SelfArgs, state: &state::State, registry: &Registry, policy: &Policy) -> Result<Self, Failure> {
-        let id = OrderId::parse(id)?;
+        let id = state.id(id)?;
         let (kept, restored) = (state.find(&id)?, state.restored(&id)?);
         let record = match (&own.order, &restored) {
             (Some(path), _) => Some(state::read_record(path)?),
@@ -380,13 +439,7 @@ impl Kept {
 
     /// Returns the key that signs if no other is given. On a Bitcoin-like chain it is the derived key of the leg, if the order contains its
     /// public key; on other chains it is the key of the configuration file.
-    fn signing_key(
-        &self,
-        leg: Leg,
-        registry: &Registry,
-        state: &state::State,
-        session: &Session,
-    ) -> Result<Option<Zeroizing<String>>, Failure> {
+    fn signing_key(&self, leg: Leg, registry: &Registry, state: &state::State, session: &Session) -> Result<Option<GivenKey>, Failure> {
         if !self.is_bitcoin(leg, registry) {
             return configured_key(Some(leg.of(&self.record).asset.chain()), session);
         }
@@ -407,19 +460,20 @@ impl Kept {
 pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
-    let kept = state.load(&OrderId::parse(&args.id)?)?;
+    let kept = state.load(&state.id(&args.id)?)?;
     let (index, swap) = (kept.key_index(), kept.swap);
     let key = match args.key.read(session)? {
         Some(key) => Some(key),
         None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref(), session)?,
     };
     let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
-    let key = Key::parse(&text).map_err(|error| Refusal::new(error, "/wallet/secret_key"))?;
+    let parsed = Key::parse(&text).map_err(|error| text.explain(Refusal::new(error, "/wallet/secret_key"), Family::Bitcoin));
+    let key = parsed?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
     let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
     let owner = swap.request().source.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, "/source/owner"))?;
     let flow = Flow::new(args.service.client(session)?, registry, policy);
-    let answer = service::run(async {
+    let answer = service::run(session, async {
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
             let refund = countersign_client::instant_refund(record, flow.registry(), &given, owner, hashes)?;
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)

@@ -9,10 +9,10 @@ use countersign_client::{OrderId, StreamExt};
 
 use crate::drive::CliDriver;
 use crate::exit::{NEEDS_USER, OK};
-use crate::failure::{Failure, usage, without_advice};
+use crate::failure::{Failure, advised, usage, without_advice};
 use crate::session::Session;
 use crate::show;
-use crate::state::at_once;
+use crate::state::{at_once, note_stated};
 use crate::stated::{self, ONLY_STATED};
 use crate::status::{Alarm, StatusReport, report_status};
 
@@ -112,8 +112,11 @@ impl<O: Owner> Follower<'_, O> {
         }
     }
 
-    /// Ends the order by what the service states. That is not stored, so the order stays open and can be continued.
+    /// Ends the order by what the service states. The journal has no end then, so the order stays open and can be continued; a note says
+    /// what the service stated.
     fn stated_end(&self, progress: &Progress, end: StatedEnd) -> Result<u8, Failure> {
+        // Best effort: the list of orders is a convenience.
+        let _ = note_stated(self.driver.store(), self.id, end);
         let again = self.session.commands.resume(self.id);
         match end {
             StatedEnd::Complete => {
@@ -345,6 +348,17 @@ pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessio
     }
 }
 
+/// Requires that an order may be paid. Without the service's record it is not known what was paid from elsewhere.
+pub(crate) fn check_paid(progress: &Progress) -> Result<(), Failure> {
+    let not_paid = |message: &str| Err(Failure::Held { code: "not_paid", message: message.to_owned() });
+    match &progress.status {
+        _ if progress.failure().is_some() => Ok(()),
+        Status::Unsigned | Status::Expired | Status::Ended { outcome: Outcome::Expired } => not_paid("nothing was paid for this order"),
+        Status::Paying => not_paid("the payment for this order has not arrived yet"),
+        _ => Ok(()),
+    }
+}
+
 /// Redeems a stored order: with the owner's own transaction where the destination chain is connected, otherwise by sending the secret to
 /// the relayer on the service's word that the destination is funded.
 pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
@@ -359,7 +373,6 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
         }
         let not_redeemable =
             |reason: &str| Failure::Held { code: "not_redeemable", message: format!("the secret was not released: {reason}") };
-        let not_paid = |message: &str| Failure::Held { code: "not_paid", message: message.to_owned() };
         match &progress.status {
             Status::Waiting { on } => {
                 return Err(Failure::Held { code: on.code(), message: with_advice(format!("the secret was not released: {on}")) });
@@ -374,18 +387,14 @@ pub(crate) async fn release<O: Owner>(driver: &CliDriver<O>, id: &OrderId, sessi
             Status::Ended { outcome } if *outcome != Outcome::Expired || progress.failure().is_none() => {
                 return Err(order_ended("order_ended", *outcome));
             }
-            // Without the service's record it is not known what was paid from elsewhere.
-            _ if progress.failure().is_some() => {}
-            Status::Unsigned | Status::Expired => return Err(not_paid("nothing was paid for this order")),
-            Status::Paying => return Err(not_paid("the payment for this order has not arrived yet")),
-            _ => {}
+            _ => check_paid(&progress)?,
         }
         // After a failed attempt the driver waits a few seconds before the next one.
         if !progress.acted {
             let may_have_left = kept.secret_left().is_some();
             let secret = if may_have_left { "the service may have the secret already" } else { "the secret was not released" };
             let trouble = progress.failure().unwrap_or("nothing was sent in this run");
-            let message = format!("{}; {secret}; try again", without_advice(&text::escape_untrusted(trouble)));
+            let message = advised(&without_advice(&text::escape_untrusted(trouble)), &format!("{secret}; try again"));
             return Err(Failure::Network { code: "service_unavailable", message });
         }
     }

@@ -159,7 +159,7 @@ fn given(args: &Args, session: &Session) -> Result<(Values, Found), Failure> {
     // What is missing is a problem too.
     let client = problems.take(checks.client(base_url.as_deref()));
     if client.is_some() {
-        let healthy = service::run(checks.health(base_url.as_deref()));
+        let healthy = service::run(session, checks.health(base_url.as_deref()));
         problems.take(healthy.map_err(|failure| failure.with_advice("check --base-url")));
     }
     let mut is_new = false;

@@ -1,5 +1,4 @@
-//! Reads the input of a command: documents, registry, policy and keys. Keys are never arguments, because other users of the machine can see
-//! those.
+//! Reads the input of a command: documents, registry and policy.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use countersign::json::{self, At, Cursor, Value};
 use countersign::tron::Permission;
-use countersign::{Code, Family, Key, Policy, Refusal, Registry};
+use countersign::{Code, Policy, Refusal, Registry};
 use countersign_json::line::Case;
 use countersign_view::receipt::Documents;
 use serde::Deserialize;
@@ -15,9 +14,9 @@ use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::config::Config;
-use crate::failure::{Failure, own_file, usage};
-use crate::files::{read, read_private};
-use crate::session::Session;
+use crate::failure::{Failure, usage};
+use crate::files::read;
+use crate::own;
 
 /// The registry and the policy.
 #[derive(Args)]
@@ -59,7 +58,7 @@ impl TrustArgs {
             None => Config::read()?.policy,
         };
         let policy = match policy {
-            Some(path) => Policy::from_json(&read(&path)?).map_err(|refusal| own_file(&path, &refusal))?,
+            Some(path) => own::parse(&path, Policy::from_json)?,
             None => Policy::default(),
         };
         Ok((registry, policy))
@@ -77,7 +76,7 @@ impl RegistryArgs {
 }
 
 pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
-    Registry::from_json(&read(path)?).map_err(|refusal| own_file(path, &refusal))
+    own::parse(path, Registry::from_json)
 }
 
 /// The documents of one order, in one file or in several.
@@ -171,6 +170,12 @@ impl CaseArgs {
 }
 
 impl Texts {
+    /// Takes the documents of a stored order.
+    pub(crate) fn of_order(request: &[u8], response: &[u8], record: Option<&[u8]>) -> Self {
+        let text = |bytes: &[u8]| Some(Zeroizing::new(bytes.to_vec()));
+        Self { case: None, request: text(request), response: text(response), order: record.and_then(text), wallet: None }
+    }
+
     /// Parses the documents and passes them to `then`. A refusal gets the case's id, as in the batch contract.
     pub(crate) fn open(&self, then: impl FnOnce(&Values<'_>) -> Result<u8, Failure>) -> Result<u8, Failure> {
         let (id, answer) = match self.parse() {
@@ -244,69 +249,4 @@ impl<'t> Values<'t> {
         }
         Ok(case)
     }
-}
-
-/// Where a key comes from.
-#[derive(Args)]
-#[group(required = false, multiple = false)]
-pub(crate) struct KeyArgs {
-    /// Reads the key from a file.
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
-    /// Reads the key from an environment variable.
-    #[arg(long, value_name = "NAME")]
-    key_env: Option<String>,
-    /// Reads the key from stdin.
-    #[arg(long)]
-    key_stdin: bool,
-}
-
-impl KeyArgs {
-    /// Returns whether a key was given.
-    pub(crate) const fn is_named(&self) -> bool {
-        self.key_file.is_some() || self.key_env.is_some() || self.key_stdin
-    }
-
-    /// Reads the text of the key, without surrounding white space; `None` if no key was given.
-    pub(crate) fn read(&self, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
-        if let Some(path) = &self.key_file {
-            return key_from(path, session).map(Some);
-        }
-        let bytes = if let Some(name) = &self.key_env {
-            let value =
-                std::env::var(name).map_err(|_| usage(format_args!("the environment variable {name} is not set, or is not text")))?;
-            Zeroizing::new(value.into_bytes())
-        } else if self.key_stdin {
-            read(Path::new("-"))?
-        } else {
-            return Ok(None);
-        };
-        key_text(&bytes).map(Some)
-    }
-}
-
-/// Reads the key of the configuration file for a chain; `None` if it has none. Only commands that always sign use it. Commands that print requests to
-/// an external signer do not.
-pub(crate) fn configured_key(chain: Option<&str>, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
-    Config::read()?.key_file(chain).map(|path| key_from(path, session)).transpose()
-}
-
-/// Reads the text of a key from a file. Warns if other users can read it.
-pub(crate) fn key_from(path: &Path, session: &Session) -> Result<Zeroizing<String>, Failure> {
-    key_text(&read_private(path, session)?)
-}
-
-/// Parses a key of a family.
-///
-/// # Errors
-///
-/// A refusal at `/wallet/secret_key` if the text is not a key of the family.
-pub(crate) fn parse_key(family: Family, text: &str) -> Result<Key, Refusal> {
-    Key::parse(family, text).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
-}
-
-/// Returns the text of a key without surrounding white space.
-pub(crate) fn key_text(bytes: &[u8]) -> Result<Zeroizing<String>, Failure> {
-    let text = std::str::from_utf8(bytes).map_err(|_| usage("the key is not text"))?;
-    Ok(Zeroizing::new(text.trim().to_owned()))
 }

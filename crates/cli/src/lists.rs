@@ -55,7 +55,7 @@ pub(crate) enum PolicyCommand {
 
 pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.chains(&args.extra()?).await?) })?;
+    let answer = service::run(session, async { Ok(client.chains(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -71,7 +71,7 @@ pub(crate) fn chains(args: &Args, session: &Session) -> Result<u8, Failure> {
 
 pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.assets(&args.extra()?).await?) })?;
+    let answer = service::run(session, async { Ok(client.assets(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -95,7 +95,7 @@ pub(crate) fn assets(args: &Args, session: &Session) -> Result<u8, Failure> {
 
 pub(crate) fn liquidity(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.liquidity(&args.extra()?).await?) })?;
+    let answer = service::run(session, async { Ok(client.liquidity(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -126,7 +126,7 @@ pub(crate) fn liquidity(args: &Args, session: &Session) -> Result<u8, Failure> {
 
 pub(crate) fn fee(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.fee(&args.extra()?).await?) })?;
+    let answer = service::run(session, async { Ok(client.fee(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -157,7 +157,7 @@ pub(crate) fn earnings(rows: &[Earnings], registry: Option<&Registry>) -> Result
 
 pub(crate) fn volume(args: &Args, session: &Session) -> Result<u8, Failure> {
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.volume(&args.extra()?).await?) })?;
+    let answer = service::run(session, async { Ok(client.volume(&args.extra()?).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
     } else {
@@ -170,11 +170,11 @@ pub(crate) fn schemas(args: &SchemaArgs, session: &Session) -> Result<u8, Failur
     let client = args.service.client(session)?;
     if let Some(name) = &args.name {
         // A schema is shown as JSON, because it has no other form.
-        let answer = service::run(async { Ok(client.schema(name).await?) })?;
+        let answer = service::run(session, async { Ok(client.schema(name).await?) })?;
         show::answer(&answer.body)?;
         return Ok(OK);
     }
-    let answer = service::run(async { Ok(client.schemas().await?) })?;
+    let answer = service::run(session, async { Ok(client.schemas().await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);
@@ -187,7 +187,7 @@ pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, F
     let PolicyCommand::Check { service, from, to } = command;
     let (from, to) = (asset(from)?, asset(to)?);
     let client = service.client(session)?;
-    let answer = service::run(async { Ok(client.policy().await?) })?;
+    let answer = service::run(session, async { Ok(client.policy().await?) })?;
     let verdict = answer.value.check(&from, &to);
     let end = if verdict.allowed { OK } else { REFUSED };
     if session.json {
@@ -205,7 +205,7 @@ pub(crate) fn policy(command: &PolicyCommand, session: &Session) -> Result<u8, F
 
 pub(crate) fn health(args: &service::ServiceArgs, session: &Session) -> Result<u8, Failure> {
     let client = args.client(session)?;
-    let answer = service::run(async { Ok(client.health().await?) })?;
+    let answer = service::run(session, async { Ok(client.health().await?) })?;
     if session.json {
         show::answer(&answer.body)?;
     } else {

@@ -21,15 +21,19 @@ mod failure;
 mod files;
 mod finish;
 mod follow;
+mod help;
+mod id;
 mod init;
 mod input;
 mod interrupt;
+mod key;
 mod listed;
 mod lists;
 mod matches;
 mod nodes;
 mod order;
 mod orders;
+mod own;
 mod page;
 mod phrase;
 mod preflight;
@@ -101,8 +105,8 @@ enum Command {
     /// Writes the configuration file, after checking each value: service, registry, nodes and key file. Asks for what is not given.
     #[command(after_help = init::EXAMPLES)]
     Init(Box<init::Args>),
-    /// Shows what signing a response would lock, where and until when, or why the response is refused.
-    #[command(after_help = explain::EXAMPLES)]
+    /// Shows what signing a response would lock, where and until when, or why the response is refused; or a stored order, and how it ended.
+    #[command(after_help = explain::EXAMPLES, mut_arg("case", |case| case.required_unless_present_any(["stored"])))]
     Explain(explain::Args),
     /// Verifies the documents of a receipt again, and compares the verdict with the one that was written down.
     #[command(after_help = receipt::EXAMPLES)]
@@ -162,6 +166,7 @@ enum Command {
     #[command(after_help = finish::REDEEM_EXAMPLES)]
     Redeem(Box<finish::RedeemArgs>),
     /// Computes, signs and submits an early refund of an order that you paid on a Bitcoin-like chain.
+    #[command(after_help = finish::INSTANT_EXAMPLES)]
     InstantRefund(finish::InstantRefundArgs),
     /// Checks the endpoints of chains.
     #[command(subcommand)]
@@ -200,7 +205,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let mut command = without_empty(Cli::command());
+    let mut command = help::shaped(without_empty(Cli::command()));
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use countersign::{Code, Family, OrderStage, Proposal, Refusal, Registry, Role, Verified, Warnings};
-use countersign_client::{Http, OrderId};
+use countersign_client::Http;
 use countersign_node::{NodeError, Nodes};
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read()?;
     // The wallet may have paid already, so nobody is told not to sign.
     if let Some(id) = &args.stored {
-        let kept = args.state.open()?.load(&OrderId::parse(id)?)?;
+        let kept = args.state.open()?.load(&args.state.id(id)?)?;
         let proposal = Proposal::new(kept.swap.request(), kept.swap.response());
         let proposal = kept.record.iter().fold(proposal, |proposal, record| proposal.with_record(record));
         let order = countersign::verify(proposal, &registry, &policy).map_err(Failure::RefusedAfterPaying)?;
@@ -100,7 +100,7 @@ fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -
         }
         (None, Some(id)) => {
             let nodes = args.nodes.connect(registry, session)?;
-            service::run(by_id(&nodes, order, id))
+            service::run(session, by_id(&nodes, order, id))
         }
         (None, None) => Err(usage("pass a file with what the wallet sent, or --id")),
     }

@@ -1,7 +1,7 @@
 //! `countersign node check`, `countersign balance`, and the connections to chains that other commands use.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,16 @@ use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};
 use serde::Serialize;
-use zeroize::Zeroizing;
 
 use crate::config::Config;
 use crate::exit::{NETWORK, OK};
-use crate::failure::{Failure, own_file, told, usage};
-use crate::files::read;
-use crate::input::{RegistryArgs, TrustArgs, key_from, parse_key};
+use crate::failure::{Failure, told, usage};
+use crate::input::{RegistryArgs, TrustArgs};
+use crate::key::{GivenKey, key_from};
 use crate::quote::asset;
 use crate::session::Session;
 use crate::state::State;
-use crate::{preflight, proxy, service, show};
+use crate::{own, preflight, proxy, service, show};
 
 pub(crate) const CHECK_EXAMPLES: &str = "Examples:
   countersign node check --registry registry.json --nodes nodes.json
@@ -56,14 +55,18 @@ impl NodeArgs {
         Ok(self.nodes.is_some() || !self.node.is_empty() || Config::read()?.nodes.is_some())
     }
 
-    /// Connects the chains that have endpoints. This sends nothing yet.
-    pub(crate) fn connect(&self, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
-        let path = match &self.nodes {
+    /// Returns the file with the endpoints; `None` without one.
+    pub(crate) fn path(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(match &self.nodes {
             Some(path) => Some(path.clone()),
             None => Config::read()?.nodes,
-        };
-        let config = match path {
-            Some(path) => NodeConfig::from_json(&read(&path)?).map_err(|refusal| own_file(&path, &refusal))?,
+        })
+    }
+
+    /// Connects the chains that have endpoints. This sends nothing yet.
+    pub(crate) fn connect(&self, registry: &Registry, session: &Session) -> Result<Nodes<Http>, Failure> {
+        let config = match self.path()? {
+            Some(path) => own::parse(&path, NodeConfig::from_json)?,
             None => NodeConfig::new(),
         };
         self.with(config, registry, session)
@@ -93,15 +96,39 @@ pub(crate) fn connect(config: NodeConfig, registry: &Registry, session: &Session
     Ok(nodes)
 }
 
-/// Requires that every chain with endpoints is one of the registry: a misspelt one would be missing once the order is paid.
-pub(crate) fn check_names(nodes: &Nodes<Http>) -> Result<(), Failure> {
+/// Requires that every chain with endpoints is one of the registry: a misspelt one would be missing once the order is paid. `path` is the
+/// file with the endpoints, if there is one.
+pub(crate) fn check_names(nodes: &Nodes<Http>, registry: &Registry, path: Option<&Path>) -> Result<(), Failure> {
+    let said = |name: &String| {
+        let place = path.map_or_else(|| "--node".to_owned(), |path| own::place(path, &format!("/{name}")));
+        let meant = registry.chains().map(|chain| chain.record.chain.as_str()).find(|chain| is_meant(chain, name));
+        let write = meant.map_or_else(|| "use the chain names of asset ids".to_owned(), |chain| format!("write {chain}"));
+        format!("{place}: not a chain of the registry: {write}; got {}", text::escape_untrusted(name))
+    };
     match nodes.unknown() {
         [] => Ok(()),
-        names => {
-            let names: Vec<_> = names.iter().map(|name| text::escape_untrusted(name)).collect();
-            Err(usage(format_args!("nodes.json: not a chain of the registry: {}; use the chain names of asset ids", names.join(", "))))
-        }
+        names => Err(usage(names.iter().map(said).collect::<Vec<_>>().join("; "))),
     }
+}
+
+/// Returns whether a misspelt name can mean a chain: it has the same letters and digits, or one character more, less or in another place.
+fn is_meant(chain: &str, name: &str) -> bool {
+    let plain =
+        |text: &str| -> Vec<char> { text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect() };
+    let (chain, name) = (plain(chain), plain(name));
+    let same_start = chain.iter().zip(&name).take_while(|(one, other)| one == other).count();
+    let rest = |text: &[char]| text.len().saturating_sub(same_start);
+    let same_end = chain.iter().rev().zip(name.iter().rev()).take_while(|(one, other)| one == other).count();
+    let differing = |text: &[char]| rest(text).saturating_sub(same_end.min(rest(&chain).min(rest(&name))));
+    let swapped = || {
+        let middle = |text: &[char]| {
+            let mut middle = text.get(same_start..same_start.saturating_add(2)).unwrap_or_default().to_vec();
+            middle.sort_unstable();
+            middle
+        };
+        differing(&chain) == 2 && differing(&name) == 2 && middle(&chain) == middle(&name)
+    };
+    !name.is_empty() && (differing(&chain) <= 1 && differing(&name) <= 1 || swapped())
 }
 
 /// Returns connections to no chain at all.
@@ -147,7 +174,7 @@ impl EndingArgs {
     }
 
     /// Reads the key that sends the redemption on a chain; `None` without one of its own.
-    pub(crate) fn redeem_key(&self, chain: Option<&str>, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
+    pub(crate) fn redeem_key(&self, chain: Option<&str>, session: &Session) -> Result<Option<GivenKey>, Failure> {
         match &self.redeem_key_file {
             Some(path) => key_from(path, session).map(Some),
             None => Config::read()?.redeem_key_file(chain).map(|path| key_from(path, session)).transpose(),
@@ -160,7 +187,7 @@ impl EndingArgs {
         kept: &OrderState,
         state: &State,
         registry: &Registry,
-        own: Option<&Zeroizing<String>>,
+        own: Option<&GivenKey>,
         session: &Session,
     ) -> Result<(Option<SettlementKey>, Option<SettlementKey>), Failure> {
         let request = kept.swap.request();
@@ -169,13 +196,13 @@ impl EndingArgs {
             Some(key) => Some(key),
             None => own.filter(|_| families[0] == families[1]).cloned(),
         };
-        let settles = |leg: Leg, requested: &RequestedLeg, key: Option<&Zeroizing<String>>| -> Result<Option<SettlementKey>, Failure> {
+        let settles = |leg: Leg, requested: &RequestedLeg, key: Option<&GivenKey>| -> Result<Option<SettlementKey>, Failure> {
             let Ok(family) = registry.family(requested.asset.chain()) else { return Ok(None) };
             let key = match family {
                 Family::Bitcoin => state.derived_key(leg, kept.key_index(), requested.delegate.as_deref(), session)?,
                 _ => key.cloned(),
             };
-            let key = key.map(|key| parse_key(family, &key)).transpose()?;
+            let key = key.map(|key| key.parse(family)).transpose()?;
             Ok(key.and_then(|key| SettlementKey::new(key, requested.owner.clone())))
         };
         Ok((settles(Leg::Source, &request.source, own)?, settles(Leg::Destination, &request.destination, redeems.as_ref())?))
@@ -229,10 +256,10 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
     let Command::Check(args) = command;
     let (registry, policy) = args.trust.read_to_pay()?;
     let nodes = args.nodes.connect(&registry, session)?;
-    check_names(&nodes)?;
+    check_names(&nodes, &registry, args.nodes.path()?.as_deref())?;
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
     let mut holds = true;
-    service::run(async {
+    service::run(session, async {
         for name in nodes.names() {
             let Some(endpoints) = nodes.endpoints(name) else { continue };
             warnings.extend(endpoints.doubt().map(|doubt| format!("{name}: {doubt}")));
@@ -336,7 +363,7 @@ pub(crate) fn balance(args: &BalanceArgs, session: &Session) -> Result<u8, Failu
     let id = asset(&args.asset)?;
     let pinned = registry.asset(id.as_str()).ok_or_else(|| usage(format_args!("{id} is not pinned")))?;
     let nodes = args.nodes.connect(&registry, session)?;
-    let base_units = service::run(async { Ok(nodes.balance(pinned, &args.owner).await?) })?;
+    let base_units = service::run(session, async { Ok(nodes.balance(pinned, &args.owner).await?) })?;
     let amount = pinned.amount(base_units).to_string();
     if session.json {
         show::json(&Balance { ok: true, asset: id.as_str(), owner: &args.owner, base_units: base_units.to_string(), amount })?;

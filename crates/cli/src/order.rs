@@ -15,14 +15,13 @@ use crate::amount::{self, units};
 use crate::ask::{NewOrderSecret, RequestArgs, SecretArgs};
 use crate::drive::{self, TrustFlags};
 use crate::exit::{LOST, OK, REFUSED};
-use crate::failure::{Failure, chain, own_file, usage};
-use crate::files;
+use crate::failure::{Failure, chain, usage};
 use crate::input::{RegistryArgs, TrustArgs};
 use crate::nodes::NodeArgs;
 use crate::preflight::{self, Problems};
 use crate::session::Session;
 use crate::stated::{self, ONLY_STATED};
-use crate::{follow, service, show, state};
+use crate::{follow, own, service, show, state};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -93,7 +92,7 @@ pub(crate) struct OrderArgs {
     relying: TrustFlags,
     #[command(flatten)]
     nodes: NodeArgs,
-    /// The order's id.
+    /// The order's id, or its first digits.
     id: String,
 }
 
@@ -236,8 +235,7 @@ fn check(args: &CreateArgs, session: &Session) -> Result<(Flow<Http>, CreateOrde
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let request = match &args.request {
         Some(path) => {
-            let read = || CreateOrder::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
-            let request = problems.take(read());
+            let request = problems.take(own::parse(path, CreateOrder::from_json));
             if let (Some(request), Some(registry)) = (&request, registry) {
                 preflight::check_request(&mut problems, request, registry);
             }
@@ -263,7 +261,7 @@ fn create(args: &CreateArgs, session: &Session) -> Result<u8, Failure> {
     let (flow, mut request) = check(args, session)?;
     let is_complete = args.request.is_some();
     let state = args.state.open()?;
-    service::run(async {
+    service::run(session, async {
         let owned = if is_complete && request.secret_hash.is_some() {
             // A complete request is sent as it is.
             NewOrderSecret::nothing()
@@ -298,7 +296,7 @@ struct One {
 impl OrderArgs {
     fn open(&self, session: &Session) -> Result<One, Failure> {
         let (registry, policy) = self.trust.read()?;
-        let id = OrderId::parse(&self.id)?;
+        let id = self.state.id(&self.id)?;
         let state = self.state.open()?;
         let kept = state.find(&id)?;
         Ok(One { flow: Flow::new(self.service.client(session)?, registry, policy), id, kept, state })
@@ -307,7 +305,7 @@ impl OrderArgs {
 
 fn one(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
     let one = args.open(session)?;
-    let record = service::run(async {
+    let record = service::run(session, async {
         Ok(match &one.kept {
             // An order that was created here is verified again.
             Some(kept) => one.flow.follow(&kept.swap).await?.record,
@@ -316,6 +314,11 @@ fn one(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
     })?;
     let registry = one.flow.registry();
     let status = Status::from_record(&record, registry, show::now());
+    let end = StatedEnd::from_status(&status).filter(|end| one.kept.is_none() && end.agrees_with_secret(&record, None));
+    if let Some(end) = end {
+        // Best effort, as in `follow_stated`.
+        let _ = one.state.note_stated(&one.id, end);
+    }
     if session.json {
         show::json(&Order::new(&record, &status, registry))?;
     } else {
@@ -338,7 +341,7 @@ fn list(args: &ListArgs, session: &Session) -> Result<u8, Failure> {
         per_page: args.per_page,
     };
     let mut rows = Vec::new();
-    service::run(async {
+    service::run(session, async {
         let mut pages = std::pin::pin!(client.orders(filter).take(args.pages));
         while let Some(page) = pages.next().await {
             rows.extend(page?.value.data);
@@ -364,20 +367,20 @@ fn watch(args: &OrderArgs, session: &Session) -> Result<u8, Failure> {
     let One { flow, id, kept, state } = args.open(session)?;
     let pace = args.pace.pace();
     let nodes = Arc::new(args.nodes.connect(flow.registry(), session)?);
-    service::run(async {
+    service::run(session, async {
         if kept.is_some() {
             let driver = drive::driver(flow, &nodes, &state.store, NoOwner, pace, args.relying.trust());
             return follow::follow(&driver, &id, args.relying.trust(), session).await;
         }
         // The request is not known, so the record cannot be verified.
         session.advise(format!("continue with: {}", session.commands.watch(&id)));
-        follow_stated(&flow, &id, pace, session).await
+        follow_stated(&flow, &id, pace, &state, session).await
     })
 }
 
 /// Reports each change of an order that was not created here, until the service states its end, and the secret agrees: complete (0),
 /// refunded or expired (1), or lost (5).
-async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, session: &Session) -> Result<u8, Failure> {
+async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, state: &state::State, session: &Session) -> Result<u8, Failure> {
     let registry = flow.registry();
     let (mut told, mut last) = (BTreeSet::new(), None);
     loop {
@@ -396,6 +399,8 @@ async fn follow_stated(flow: &Flow<Http>, id: &OrderId, pace: Pace, session: &Se
             }
             let end = StatedEnd::from_status(&status);
             if let Some(end) = end.filter(|end| end.agrees_with_secret(&record, None)) {
+                // Best effort: only an order that was restored here has a place for it.
+                let _ = state.note_stated(id, end);
                 return report_end(end, &record, &status, registry, session);
             }
             let is_new = last.as_ref() != Some(&(record.clone(), status.clone()));

@@ -1,9 +1,11 @@
 //! `countersign orders`: lists every order in the state directory with its stage and its next command. Does not call the service.
 
+use std::io;
+
 use countersign::wire::SwapRecord;
 use countersign::{AssetId, Registry, U256};
 use countersign_client::OrderId;
-use countersign_client::driver::{Delivery, OrderState, OrderStore as _, Outcome, Purpose, SecretRoute, StoreError};
+use countersign_client::driver::{Delivery, OrderState, OrderStore as _, Outcome, Purpose, SecretRoute, StatedEnd, StoreError};
 use countersign_client::restore::RestoredOrder;
 use countersign_store::{Error, OrderDir};
 use serde::Serialize;
@@ -12,15 +14,16 @@ use crate::exit::{OK, USAGE};
 use crate::failure::{Failure, chain};
 use crate::input::RegistryArgs;
 use crate::session::Session;
-use crate::show;
 use crate::state::{State, StateArgs, at_once};
+use crate::{id, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign orders
   countersign orders --json | jq -r '.orders[] | select(.finished | not) | .order_id'
 
-The list shows what this program did, read from the state directory. It uses neither the service nor a chain; the command in the last
-column does. An order that cannot be read is listed with its error, and the exit code is then 2.";
+The list shows what this program did, read from the state directory. It uses neither the service nor a chain; the command below an order
+does. Every command takes the first digits of the id of a stored order. An order that cannot be read is listed with its error, and the exit
+code is then 2. A stage with * is only what the service stated.";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -63,8 +66,10 @@ impl Unreadable {
 }
 
 #[derive(Serialize)]
-struct Order {
+pub(crate) struct Order {
     order_id: String,
+    /// The first digits of the id, which every command takes.
+    short_id: String,
     source: Leg,
     destination: Leg,
     stage: Stage,
@@ -76,14 +81,24 @@ struct Order {
     funding: Done,
     redemption: Done,
     refund: Done,
-    /// What the service stated when the order was restored. Only the chains prove it.
+    /// The end that the service stated, where nothing else shows one. Only the chains prove it.
     #[serde(skip_serializing_if = "Option::is_none")]
     stated: Option<&'static str>,
+    /// The transactions that this program signed, newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transactions: Vec<Signed>,
     /// The command that continues the order.
     next: Option<String>,
     /// The commands that may follow `next`, for a restored order. Which one is right depends on the chains.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     then: Vec<String>,
+}
+
+/// A transaction that was signed here.
+#[derive(Serialize)]
+struct Signed {
+    role: &'static str,
+    id: String,
 }
 
 #[derive(Serialize)]
@@ -149,12 +164,22 @@ impl Stage {
         }
     }
 
-    fn new(kept: &OrderState, funding: Done, refund: Done) -> Self {
+    const fn stated(end: StatedEnd) -> Self {
+        match end {
+            StatedEnd::Complete => Self::Complete,
+            StatedEnd::Refunded => Self::Refunded,
+            StatedEnd::Expired => Self::Expired,
+            _ => Self::Lost,
+        }
+    }
+
+    fn new(kept: &OrderState, funding: Done, refund: Done, stated: Option<StatedEnd>) -> Self {
         match kept.outcome() {
             Some(Outcome::Complete) => Self::Complete,
             Some(Outcome::Refunded) => Self::Refunded,
             Some(Outcome::Expired) => Self::Expired,
             Some(Outcome::Lost) => Self::Lost,
+            None if stated.is_some_and(|end| end != StatedEnd::Lost) => stated.map_or(Self::Created, Self::stated),
             // A released secret is more urgent than anything else.
             _ if kept.secret_left().is_some() => Self::Redeeming,
             _ if refund != Done::No => Self::Refunding,
@@ -178,42 +203,42 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         return Ok(OK);
     };
     let kept = state.store.as_ref().orders()?;
-    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref(), session)).collect();
+    let digits = id::digits(kept.iter().flatten().map(OrderDir::id));
+    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref(), digits, session)).collect();
     // Unfinished orders come first.
-    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished || order.stated.is_some()));
+    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
     if session.json {
         show::json(&Listed { ok, orders })?;
     } else {
-        print(&orders)?;
+        print(&orders, digits)?;
     }
     Ok(if ok { OK } else { USAGE })
 }
 
-fn print(orders: &[Row]) -> Result<(), Failure> {
+fn print(orders: &[Row], digits: usize) -> Result<(), Failure> {
     if orders.is_empty() {
         return Ok(show::field("orders", "none")?);
     }
     let leg = |leg: &Leg| match &leg.whole_units {
-        Some(whole) => format!("{whole} {} ({} base units)", leg.asset, leg.amount),
+        Some(whole) => format!("{} {}", brief(whole), leg.asset),
         None => format!("{} base units of {}", leg.amount, leg.asset),
     };
     let row = |row: &Row| match row {
-        Row::Order(order) => vec![
-            order.order_id.clone(),
-            leg(&order.source),
-            leg(&order.destination),
-            order
-                .stated
-                .map_or_else(|| order.stage.name().to_owned(), |stated| format!("{}; the service states: {stated}", order.stage.name())),
-            order.next.iter().chain(&order.then).map(String::as_str).collect::<Vec<_>>().join("; or "),
-        ],
+        Row::Order(order) => {
+            let stage = format!("{}{}", order.stage.name(), if order.stated.is_some() { "*" } else { "" });
+            let cells = vec![order.short_id.clone(), leg(&order.source), leg(&order.destination), stage];
+            (cells, order.next.iter().chain(&order.then).map(|command| command.replace(&order.order_id, &order.short_id)).collect())
+        }
         Row::Unreadable(Unreadable { order_id, .. }) => {
-            let id = order_id.clone().unwrap_or_else(|| "?".to_owned());
-            vec![id, "?".to_owned(), "?".to_owned(), "cannot be read".to_owned(), "see below".to_owned()]
+            let id = order_id.as_deref().map_or("?", |id| id::short(id, digits));
+            (vec![id.to_owned(), "?".to_owned(), "?".to_owned(), "cannot be read".to_owned()], Vec::new())
         }
     };
-    show::table(&["order id", "source", "destination", "stage", "next"], &orders.iter().map(row).collect::<Vec<_>>())?;
+    show::table_with_lines(&["order", "source", "destination", "stage"], &orders.iter().map(row).collect::<Vec<_>>())?;
+    if orders.iter().any(|row| matches!(row, Row::Order(order) if order.stated.is_some())) {
+        show::field("stated", "a stage with * is only the service's word: look at your address")?;
+    }
     for row in orders {
         if let Row::Unreadable(Unreadable { order_id, error }) = row {
             show::field("cannot be read", &format!("{}: {}", order_id.as_deref().unwrap_or("?"), error.message))?;
@@ -222,8 +247,16 @@ fn print(orders: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Cuts an amount for the list after eight decimals. The JSON output has all of them.
+fn brief(whole: &str) -> String {
+    match whole.split_once('.') {
+        Some((units, decimals)) if decimals.len() > 8 => format!("{units}.{}…", decimals.get(..8).unwrap_or(decimals)),
+        _ => whole.to_owned(),
+    }
+}
+
 /// Returns the row of an order's directory; `None` for a directory without documents, whose creation was interrupted at once.
-fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>, session: &Session) -> Option<Row> {
+fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>, digits: usize, session: &Session) -> Option<Row> {
     let order = match order {
         Ok(order) => order,
         Err(error) => {
@@ -235,13 +268,16 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
         Ok(id) => id,
         Err(error) => return failed(chain(&error)),
     };
+    // A note that cannot be read is none.
+    let stated = state.stated(&order).ok().flatten();
+    let short = id::short(order.id(), digits).to_owned();
     match at_once(state.store.load(&id)) {
-        Ok(kept) => return Some(Row::Order(created_here(&kept, registry, session))),
+        Ok(kept) => return Some(Row::Order(created_here(&kept, stated, short, registry, session))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(state.unreadable(&id, &error)),
     }
     match (RestoredOrder::read(&order), order.documents()) {
-        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, registry, session))),
+        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, stated, short, registry, session))),
         (Err(error), _) => failed(Failure::from(error).message()),
         (Ok(None), Ok(documents)) if documents.is_empty() => None,
         (Ok(None), Ok(_)) => failed(
@@ -252,7 +288,28 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     }
 }
 
-fn created_here(kept: &OrderState, registry: Option<&Registry>, session: &Session) -> Order {
+/// Returns the row of one order that was created here.
+pub(crate) fn of(state: &State, kept: &OrderState, session: &Session) -> Result<Order, Failure> {
+    let digits = id::digits(state.store.order_ids()?.iter().map(String::as_str));
+    let order = state.store.open_order(kept.swap.id().as_str())?;
+    Ok(created_here(kept, state.stated(&order)?, id::short(order.id(), digits).to_owned(), None, session))
+}
+
+impl Order {
+    /// Prints how the order ended, or what to do next.
+    pub(crate) fn print(&self) -> io::Result<()> {
+        let stated = if self.stated.is_some() { ", as the service states it: look at your address" } else { "" };
+        show::field("stage", &format!("{}{stated}", self.stage.name()))?;
+        for Signed { role, id } in &self.transactions {
+            show::field(role, id)?;
+        }
+        self.next.iter().try_for_each(|next| show::field("next", next))
+    }
+}
+
+fn created_here(kept: &OrderState, stated: Option<StatedEnd>, short_id: String, registry: Option<&Registry>, session: &Session) -> Order {
+    // The decimals that were pinned for the order are as good as any.
+    let registry = registry.or_else(|| kept.pins.as_ref().map(|pins| &pins.registry));
     let done = |purpose, sendables: &[Delivery]| {
         if sendables.iter().any(|what| kept.was_sent(*what)) {
             Done::Sent
@@ -268,15 +325,19 @@ fn created_here(kept: &OrderState, registry: Option<&Registry>, session: &Sessio
     let funding = done(Purpose::Funding, &[Delivery::Funding, Delivery::Gasless]);
     let redemption = done(Purpose::Redemption, &[Delivery::Redemption, Delivery::Secret]);
     let refund = done(Purpose::Refund, &[Delivery::Refund, Delivery::RefundRequest]);
-    let (id, stage) = (kept.swap.id(), Stage::new(kept, funding, refund));
+    let (id, stage) = (kept.swap.id(), Stage::new(kept, funding, refund, stated));
     let finished = matches!(stage, Stage::Complete | Stage::Refunded | Stage::Expired | Stage::Lost);
     let next = match stage {
         Stage::Complete | Stage::Refunded | Stage::Expired => None,
         Stage::Lost => Some(session.commands.with_places(&["order", "show", id.as_str()])),
         _ => Some(session.commands.resume(id)),
     };
+    let signed = [Purpose::Redemption, Purpose::Refund, Purpose::Funding].into_iter().filter_map(|purpose| kept.signed(purpose));
+    let transactions = signed.flat_map(|(transactions, _)| transactions.iter().rev());
     Order {
         order_id: id.to_string(),
+        short_id,
+        transactions: transactions.map(|one| Signed { role: one.role.name(), id: one.id.clone() }).collect(),
         source: leg(&request.source.asset, request.source.amount, registry),
         destination: leg(&request.destination.asset, request.destination.amount, registry),
         stage,
@@ -286,38 +347,44 @@ fn created_here(kept: &OrderState, registry: Option<&Registry>, session: &Sessio
         funding,
         redemption,
         refund,
-        stated: None,
+        stated: stated.filter(|_| kept.outcome().is_none()).map(StatedEnd::name),
         next,
         then: Vec::new(),
     }
 }
 
-fn rebuilt(restored: &RestoredOrder, registry: Option<&Registry>, session: &Session) -> Order {
+fn rebuilt(restored: &RestoredOrder, noted: Option<StatedEnd>, short_id: String, registry: Option<&Registry>, session: &Session) -> Order {
     let record = &restored.record;
+    let stated = noted.or(match (record.destination_swap.is_redeemed(), record.source_swap.is_refunded()) {
+        (true, _) => Some(StatedEnd::Complete),
+        (false, true) => Some(StatedEnd::Refunded),
+        (false, false) => None,
+    });
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
     // The record is only the service's word from the time of the restoration, so an order that was unpaid then may be paid now.
     let mut then = vec![session.commands.with_places(&["refund", "--self", &record.order_id])];
     if restored.secret.is_some() {
         then.insert(0, session.commands.with_places(&["redeem", "--self", &record.order_id]));
     }
+    let next = session.commands.with_places(&["order", "show", &record.order_id]);
+    // What is over needs no command.
+    let is_over = stated.is_some_and(|end| end != StatedEnd::Lost);
     Order {
         order_id: record.order_id.clone(),
+        short_id,
+        transactions: Vec::new(),
         source: side(&record.source_swap),
         destination: side(&record.destination_swap),
-        stage: Stage::Restored,
-        finished: false,
+        stage: stated.map_or(Stage::Restored, Stage::stated),
+        finished: is_over,
         secret_kept: restored.secret.is_some(),
         secret_left: None,
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
-        stated: match (record.destination_swap.is_redeemed(), record.source_swap.is_refunded()) {
-            (true, _) => Some("redeemed"),
-            (false, true) => Some("refunded"),
-            (false, false) => None,
-        },
-        next: Some(session.commands.with_places(&["order", "show", &record.order_id])),
-        then,
+        stated: stated.map(StatedEnd::name),
+        next: Some(next).filter(|_| !is_over),
+        then: if is_over { Vec::new() } else { then },
     }
 }
 

@@ -21,9 +21,9 @@ use tokio::task::JoinSet;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, described, told};
-use crate::input::parse_key;
+use crate::key::GivenKey;
 use crate::session::Session;
-use crate::show;
+use crate::{own, show};
 
 /// The problems that were found so far.
 #[derive(Default)]
@@ -35,8 +35,12 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
+    /// Notes a problem, once: a file has several readers.
     pub(crate) fn add(&mut self, problem: impl Into<String>) {
-        self.input.push(problem.into());
+        let problem = problem.into();
+        if !self.input.contains(&problem) {
+            self.input.push(problem);
+        }
     }
 
     /// Returns whether nothing was found so far.
@@ -53,7 +57,7 @@ impl Problems {
                 None
             }
             Err(failure) => {
-                self.input.push(failure.message());
+                self.add(failure.message());
                 None
             }
         }
@@ -171,20 +175,14 @@ fn check_address(problems: &mut Problems, asset: &Asset, text: &str, name: &str)
     }
 }
 
-/// A key that the user gave, with the name of its place.
-pub(crate) struct NamedKey<'k> {
-    pub(crate) name: &'k str,
-    pub(crate) key: &'k str,
-}
-
 /// Checks that a key is one of the family, and controls the account that pays: the delegate, otherwise the owner. `spends_owner` says that
 /// the coins of the owner's address pay on a Bitcoin-like chain; those of a wallet context can have other keys.
-pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &RequestedLeg, registry: &Registry, spends_owner: bool) {
+pub(crate) fn check_payer(problems: &mut Problems, key: &GivenKey, leg: &RequestedLeg, registry: &Registry, spends_owner: bool) {
     let Some(asset) = registry.asset(leg.asset.as_str()) else { return };
     let network = &asset.chain.network;
-    let account = match parse_key(network.family(), key.key) {
+    let account = match key.parse(network.family()) {
         Ok(key) => key.account(),
-        Err(refusal) => return problems.add(format!("{}: {}", key.name, described(&refusal))),
+        Err(refusal) => return problems.add(described(&refusal)),
     };
     // An address that cannot be parsed is a problem of its own.
     let parsed = |text: &str| address::parse(network, text).ok();
@@ -192,8 +190,8 @@ pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &Req
         let Some((owner, script)) = leg.owner.as_deref().filter(|_| spends_owner).and_then(|owner| Some((owner, parsed(owner)?))) else {
             return;
         };
-        if !controls_script(key.key, script.bytes()) {
-            problems.add(format!("{}: the key does not control {owner}, whose coins pay", key.name));
+        if !controls_script(key, script.bytes()) {
+            problems.add(format!("{}: the key does not control {owner}, whose coins pay", key.origin()));
         }
         return;
     }
@@ -202,7 +200,7 @@ pub(crate) fn check_payer(problems: &mut Problems, key: &NamedKey<'_>, leg: &Req
         && let Some(wanted) = parsed(payer)
         && account != wanted
     {
-        problems.add(format!("{}: the key controls {account}, not {payer}, which pays", key.name));
+        problems.add(format!("{}: the key controls {account}, not {payer}, which pays", key.origin()));
     }
 }
 
@@ -220,16 +218,15 @@ pub(crate) fn controls_script(key: &str, script: &[u8]) -> bool {
 }
 
 /// Checks that a key can send transactions on the chain of a leg.
-pub(crate) fn check_sender(problems: &mut Problems, key: &NamedKey<'_>, leg: &RequestedLeg, registry: &Registry) {
+pub(crate) fn check_sender(problems: &mut Problems, key: &GivenKey, leg: &RequestedLeg, registry: &Registry) {
     let Some(asset) = registry.asset(leg.asset.as_str()) else { return };
-    if let Err(refusal) = parse_key(asset.chain.network.family(), key.key) {
-        problems.add(format!("{}: {}", key.name, described(&refusal)));
+    if let Err(refusal) = key.parse(asset.chain.network.family()) {
+        problems.add(described(&refusal));
     }
 }
 
 /// Checks the wallet context, and returns the key that it contains, if any.
-pub(crate) fn check_wallet(problems: &mut Problems, path: Option<&Path>, text: &[u8], family: Family) -> Option<Zeroizing<String>> {
-    let name = path.map(|path| path.display().to_string()).unwrap_or_default();
+pub(crate) fn check_wallet(problems: &mut Problems, path: Option<&Path>, text: &[u8], family: Family) -> Option<GivenKey> {
     let read = || -> Result<Option<Zeroizing<String>>, Refusal> {
         let value = json::parse(text)?;
         let wallet = Cursor::root(&value, "");
@@ -245,10 +242,11 @@ pub(crate) fn check_wallet(problems: &mut Problems, path: Option<&Path>, text: &
         let key = wallet.object()?.get("secret_key").map(|key| key.secret().map(|key| Zeroizing::new(key.to_owned())));
         key.transpose()
     };
-    read().unwrap_or_else(|refusal| {
-        problems.add(format!("{name}: {}", described(&refusal)));
+    let key = read().unwrap_or_else(|refusal| {
+        problems.add(own::below(path.unwrap_or(Path::new("-")), text, "", &refusal));
         None
-    })
+    });
+    key.map(GivenKey::of_wallet)
 }
 
 /// Checks that the user can confirm what is signed, or has said that nobody has to.

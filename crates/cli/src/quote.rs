@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     request.slippage = args.slippage;
     request.indicative = args.indicative;
     let client = args.service.client(session)?;
-    let answer = service::run(async { Ok(client.quote(&request).await?) })?;
+    let answer = service::run(session, async { Ok(client.quote(&request).await?) })?;
     if session.json {
         show::answer(&answer.body)?;
         return Ok(OK);

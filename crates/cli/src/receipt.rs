@@ -8,9 +8,10 @@ use countersign_view::receipt::{Check, Difference, OwnLimit, Receipt, ReceiptKey
 use serde::Serialize;
 
 use crate::exit::{OK, REFUSED};
-use crate::failure::{Failure, described, own_file, usage};
+use crate::failure::{Failure, described, usage};
 use crate::files;
-use crate::input::{Texts, TrustArgs, key_from};
+use crate::input::{Texts, TrustArgs};
+use crate::key::key_from;
 use crate::session::Session;
 use crate::show;
 
@@ -61,7 +62,9 @@ impl WriteArgs {
             return Err(usage(format_args!("the case file was refused for something beside its documents; {apart}")));
         }
         if let Some(path) = &self.receipt_key_file {
-            receipt.sign(&ReceiptKey::parse(&key_from(path, session)?).map_err(|refusal| own_file(path, &refusal))?);
+            let key = key_from(path, session)?;
+            let wrong = |refusal: Refusal| usage(key.mistake().unwrap_or_else(|| format!("{}: {}", key.origin(), described(&refusal))));
+            receipt.sign(&ReceiptKey::parse(&key).map_err(wrong)?);
         }
         Ok(receipt)
     }

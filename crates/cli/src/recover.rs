@@ -20,7 +20,8 @@ use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::files;
-use crate::input::{TrustArgs, parse_key};
+use crate::input::TrustArgs;
+use crate::key::GivenKey;
 use crate::psbt::PsbtArgs;
 use crate::session::Session;
 use crate::{service, show, state};
@@ -61,29 +62,30 @@ const NOT_VERIFIED: &str = "not verified against your request, only consistent w
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    trust: TrustArgs,
     /// The order record, with or without its envelope; `-` is stdin.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "The order", long, value_name = "FILE")]
     order: PathBuf,
     /// Which leg of the order: source is what you paid, destination is what you receive.
-    #[arg(long, value_enum, default_value = "source")]
+    #[arg(help_heading = "The order", long, value_enum, default_value = "source")]
     leg: LegArg,
     /// Redeems with the secret in this file (64 hex digits). Without it, the leg is refunded.
-    #[arg(long, value_name = "FILE", conflicts_with = "instant")]
+    #[arg(help_heading = "The order", long, value_name = "FILE", conflicts_with = "instant")]
     secret_file: Option<PathBuf>,
     /// Bitcoin and Litecoin: signs an instant refund, which the solver has to sign too, and prints the body of the PATCH request.
-    #[arg(long, conflicts_with_all = ["wallet", "signature", "signatures"])]
+    #[arg(help_heading = "The order", long, conflicts_with_all = ["wallet", "signature", "signatures"])]
     instant: bool,
     /// A sighash that the service wants signed, one for each output. It is refused unless it equals the one computed here. Can be given
     /// several times.
-    #[arg(long, value_name = "HEX", requires = "instant")]
+    #[arg(help_heading = "The order", long, value_name = "HEX", requires = "instant")]
     hash: Vec<String>,
     /// Bitcoin and Litecoin: only verifies the presigned instant refund of the record, for the outputs that the record contains.
-    #[arg(long, conflicts_with_all = ["instant", "secret_file", "funding", "wallet", "signature", "signatures"])]
+    #[arg(help_heading = "The order", long,
+          conflicts_with_all = ["instant", "secret_file", "funding", "wallet", "signature", "signatures"])]
     presigned: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Your own transaction")]
     signing: SigningArgs,
+    #[command(flatten, next_help_heading = "Trust")]
+    trust: TrustArgs,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -139,13 +141,20 @@ pub(crate) struct ConnectedChain {
 
 impl ConnectedChain {
     /// Prepares a recovery. On Bitcoin-like chains and on Starknet it belongs to the owner; elsewhere the key's account sends it.
-    fn prepare(&self, recovery: &Recovery, key: Option<&str>, policy: &Policy, to: Option<&str>) -> Result<Unsigned, Failure> {
-        let key = key.filter(|_| recovery.family() != Family::Bitcoin).map(|key| parse_key(recovery.family(), key)).transpose()?;
+    fn prepare(
+        &self,
+        recovery: &Recovery,
+        key: Option<&GivenKey>,
+        to: Option<&str>,
+        context: &Context<'_>,
+        session: &Session,
+    ) -> Result<Unsigned, Failure> {
+        let key = key.filter(|_| recovery.family() != Family::Bitcoin).map(|key| key.parse(recovery.family())).transpose()?;
         let sender = key.and_then(|key| key.account()).map(|account| account.to_string());
         let account = to.map(str::to_owned).or(sender).or_else(|| self.owner.clone());
         let account = account.ok_or_else(|| usage("no address: pass yours with --to, or a wallet context with --wallet"))?;
-        let (nodes, chain) = (&self.nodes, &self.name);
-        service::run(async {
+        let (nodes, chain, policy) = (&self.nodes, &self.name, context.policy);
+        service::run(session, async {
             Ok(match self.is_urgent {
                 true => nodes.prepare_urgent(recovery, chain, &account, self.speed, policy).await?,
                 false => nodes.prepare_recovery(recovery, chain, &account, self.speed, policy).await?,
@@ -160,7 +169,7 @@ pub(crate) struct LegRecovery {
     /// The amount that it pays.
     amount: Amount,
     /// The key that signs if no other is given: from the rescue phrase or the configuration file.
-    default_key: Option<Zeroizing<String>>,
+    default_key: Option<GivenKey>,
 }
 
 impl LegRecovery {
@@ -180,7 +189,7 @@ impl LegRecovery {
     }
 
     /// Sets the key that signs if no other is given.
-    pub(crate) fn with_default_key(mut self, key: Option<Zeroizing<String>>) -> Self {
+    pub(crate) fn with_default_key(mut self, key: Option<GivenKey>) -> Self {
         self.default_key = key;
         self
     }
@@ -196,7 +205,7 @@ impl LegRecovery {
         leaving: impl FnOnce() -> Result<(), Failure>,
         session: &Session,
     ) -> Result<u8, Failure> {
-        let order = prepare(&self.recovery, self.default_key.as_deref().map(String::as_str), context, session)?;
+        let order = prepare(&self.recovery, self.default_key.as_ref(), context, session)?;
         // An unsigned redemption contains the secret too.
         if self.recovery.terms().role == Role::Redeem {
             leaving()?;
@@ -263,14 +272,14 @@ impl LegRecovery {
 }
 
 /// Prepares a recovery, and signs it with the given key or signatures.
-fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>, session: &Session) -> Result<Unsigned, Failure> {
+fn prepare(recovery: &Recovery, default_key: Option<&GivenKey>, context: &Context<'_>, session: &Session) -> Result<Unsigned, Failure> {
     let Context { signing: args, policy, chain } = context;
     let given = args.key.read(session)?;
-    let given = given.as_deref().map(String::as_str);
+    let given = given.as_ref();
     let mut order = match chain {
         Some(chain) => {
             let key = given.or(default_key);
-            let mut order = chain.prepare(recovery, key, policy, args.to.as_deref())?;
+            let mut order = chain.prepare(recovery, key, args.to.as_deref(), context, session)?;
             if let Some(key) = key.filter(|_| given.is_some() || args.signatures.is_empty()) {
                 sign(&mut order, key)?;
             }
@@ -283,7 +292,7 @@ fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>
             let mut order = countersign_json::prepare_recovery(recovery, wallet, policy)?;
             match (given, wallet.object()?.get("secret_key")) {
                 (Some(key), _) => sign(&mut order, key)?,
-                (None, Some(key)) => sign(&mut order, key.secret()?)?,
+                (None, Some(key)) => sign(&mut order, &GivenKey::of_wallet(Zeroizing::new(key.secret()?.to_owned())))?,
                 (None, None) => {
                     if let Some(key) = default_key.filter(|_| args.signatures.is_empty()) {
                         sign(&mut order, key)?;
@@ -300,8 +309,9 @@ fn prepare(recovery: &Recovery, default_key: Option<&str>, context: &Context<'_>
 }
 
 /// Signs what the key can sign. Coins that pay the fee can have another key.
-fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
-    order.sign(key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
+fn sign(order: &mut Unsigned, key: &GivenKey) -> Result<(), Refusal> {
+    let family = order.family();
+    order.sign(key).map_err(|refusal| key.explain(refusal.with_prefix("/wallet/secret_key"), family))
 }
 
 /// A recovery as JSON.
@@ -367,7 +377,11 @@ pub(crate) fn read_secret(path: &Path, session: &Session) -> Result<Zeroizing<[u
 fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Session) -> Result<u8, Failure> {
     let signing = &args.signing;
     let to = signing.to.as_deref().ok_or_else(|| usage("no address: pass yours with --to"))?;
-    let key = signing.key.read(session)?.map(|text| Key::parse(&text).map_err(|error| Refusal::new(error, "/key"))).transpose()?;
+    let key = signing
+        .key
+        .read(session)?
+        .map(|key| Key::parse(&key).map_err(|error| key.explain(Refusal::new(error, "/key"), Family::Bitcoin)))
+        .transpose()?;
     if args.presigned {
         return hashes(&InstantRefund::verify_presigned(htlc, to)?, asset, session);
     }

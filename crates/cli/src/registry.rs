@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use crate::contracts;
 use crate::exit::{OK, REFUSED};
-use crate::failure::{Failure, own_file, usage};
+use crate::failure::{Failure, usage};
 use crate::files::{self, Access};
 use crate::input;
 use crate::nodes::NodeArgs;
+use crate::own;
 use crate::session::Session;
 use crate::state::StateArgs;
 use crate::{service, show};
@@ -152,20 +153,17 @@ fn pin(args: &PinArgs, session: &Session) -> Result<u8, Failure> {
         (Some(path), ..) => (input::registry(path)?, Vec::new()),
         _ if args.from_service => {
             let client = args.service.client(session)?;
-            service::run(async { Ok(client.registry().await?) }).map(listed)?
+            service::run(session, async { Ok(client.registry().await?) }).map(listed)?
         }
         (None, Some(chains), Some(assets), Some(liquidity)) => {
-            let pins = Registry::from_service(&files::read(chains)?, &files::read(assets)?, &files::read(liquidity)?);
+            let texts = [files::read(chains)?, files::read(assets)?, files::read(liquidity)?];
+            let [chain_list, asset_list, liquidity_list] = &texts;
+            let pins = Registry::from_service(chain_list, asset_list, liquidity_list);
             pins.map(listed).map_err(|refusal| {
-                let place = |name| refusal.location().starts_with(name);
-                let path = if place("/assets") {
-                    assets
-                } else if place("/chains") {
-                    chains
-                } else {
-                    liquidity
-                };
-                own_file(path, &refusal)
+                let places = [(assets, asset_list, "/assets"), (chains, chain_list, "/chains")];
+                let found = places.into_iter().find(|(.., prefix)| refusal.location().starts_with(prefix));
+                let (path, text, prefix) = found.unwrap_or((liquidity, liquidity_list, "/liquidity"));
+                usage(own::below(path, text, prefix, &refusal))
             })?
         }
         _ => return Err(usage("pass --chains, --assets and --liquidity, or --from, or --from-service")),
@@ -225,7 +223,7 @@ fn pin(args: &PinArgs, session: &Session) -> Result<u8, Failure> {
 fn describe(mut registry: Registry, nodes: &NodeArgs, session: &Session) -> Result<(Registry, Contracts), Failure> {
     let (connected, mut contracts) = (nodes.connect(&registry, session)?, Contracts::default());
     let assets: Vec<Asset> = registry.assets().into_iter().filter(|asset| asset.htlc.is_some()).cloned().collect();
-    service::run(async {
+    service::run(session, async {
         for asset in assets.iter().filter(|asset| connected.has(&asset.chain.record.chain)) {
             let id = asset.record.id.as_str();
             match connected.describe(asset).await {

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use countersign::text;
+use countersign_client::OrderFilter;
 use countersign_client::restore::{NotRestored, Restoration};
-use countersign_client::{OrderFilter, OrderId};
 use countersign_store::rescue::{Extent, FoundIndex, IndexError, MAX_INDICES, Phrase};
 use countersign_store::{KeyIndex, Zeroizing};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::files;
 use crate::prompt::{self, PasswordArgs};
 use crate::session::Session;
 use crate::state::StateArgs;
-use crate::{backup, service, show};
+use crate::{backup, id, service, show};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   countersign restore swaps.backup --state DIR                      # everything, from a backup
@@ -93,13 +93,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
 
 fn from_phrase(args: &Args, session: &Session) -> Result<u8, Failure> {
     let filters = args.phrase.filters()?;
-    let only = args.phrase.order.iter().map(|id| Ok(OrderId::parse(id)?.as_str().to_ascii_lowercase()));
+    let only = args.phrase.order.iter().map(|id| Ok(id::full(id)?.as_str().to_ascii_lowercase()));
     let only = only.collect::<Result<BTreeSet<_>, Failure>>()?;
     let phrase = args.phrase.read(session)?;
     let path = args.state.path()?;
     check_free(&args.state, &path, &phrase)?;
     let client = args.service.client(session)?;
-    let listed = service::run(async { Ok(client.list_orders(filters).await?) })
+    let listed = service::run(session, async { Ok(client.list_orders(filters).await?) })
         .map_err(|failure| failure.with_advice("nothing was written: run the same command again"))?;
     for count in &listed.counts {
         session.progress(&format!("{} listed", show::count(*count, "order")));

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use countersign_client::{Api, AppId, Client, Http, Timeouts};
@@ -15,6 +16,8 @@ use crate::session::Session;
 use crate::{files, prompt, proxy};
 
 const APP_ID: &str = "COUNTERSIGN_APP_ID";
+/// How long a command waits for others in silence.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The service and the application id.
 #[derive(clap::Args)]
@@ -43,23 +46,30 @@ impl ServiceArgs {
 
     pub(crate) fn client(&self, session: &Session) -> Result<Client<Http>, Failure> {
         let config = Config::read()?;
-        let base = self.base_url.as_ref().or(config.base_url.as_ref());
-        self.connect(base.map(String::as_str), config.app_id, config.app_id_file.as_deref(), session)
+        let base = match (&self.base_url, &config.base_url) {
+            (Some(url), _) => Some((url.as_str(), session.commands.origin_of("base_url"))),
+            (None, Some(url)) => {
+                let file = Config::path().unwrap_or_default();
+                Some((url.as_str(), format!("base_url in {}", file.display())))
+            }
+            (None, None) => None,
+        };
+        self.connect(base, config.app_id, config.app_id_file.as_deref(), session)
     }
 
     /// Returns a client for values that may become those of the configuration file.
     pub(crate) fn client_at(&self, base: Option<&str>, app_id_file: Option<&Path>, session: &Session) -> Result<Client<Http>, Failure> {
-        self.connect(base, None, app_id_file, session)
+        self.connect(base.map(|url| (url, session.commands.origin_of("base_url"))), None, app_id_file, session)
     }
 
     fn connect(
         &self,
-        base: Option<&str>,
+        base: Option<(&str, String)>,
         configured_id: Option<Zeroizing<String>>,
         configured_file: Option<&Path>,
         session: &Session,
     ) -> Result<Client<Http>, Failure> {
-        let base =
+        let (base, origin) =
             base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(app_id(file)?)
@@ -73,7 +83,12 @@ impl ServiceArgs {
         let app_id = app_id.map(|id| AppId::new(id.trim())).transpose()?;
         let call = Duration::from_secs(self.timeout);
         let timeouts = Timeouts { connect: Timeouts::default().connect.min(call), call };
-        Ok(Client::new(Api::new(base, app_id)?, proxy::http(timeouts, session.proxy.as_deref())?))
+        let refused = |why: &dyn std::fmt::Display| usage(format_args!("{origin}: {why}"));
+        let api = Api::new(base, app_id).map_err(|error| refused(&error))?;
+        if base.trim_end_matches('/').ends_with("/v2") {
+            return Err(refused(&"write the service's URL without /v2, which every request adds"));
+        }
+        Ok(Client::new(api, proxy::http(timeouts, session.proxy.as_deref())?))
     }
 }
 
@@ -83,6 +98,18 @@ fn app_id(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 /// Runs the calls of one command on a new runtime. The library itself does not depend on one.
-pub(crate) fn run<R>(work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+///
+/// If nothing is said for some seconds, an answer is slow or does not end: that is said once.
+pub(crate) fn run<R>(session: &Session, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let (mut work, said) = (pin!(work), session.messages());
+        match tokio::time::timeout(PATIENCE, work.as_mut()).await {
+            Ok(answer) => return answer,
+            Err(_) if session.messages() == said => {
+                session.progress(&format!("no complete answer after {} seconds: still waiting", PATIENCE.as_secs()));
+            }
+            Err(_) => {}
+        }
+        work.await
+    })
 }

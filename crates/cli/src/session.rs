@@ -1,7 +1,8 @@
 //! One run of the program: how it reports, and what it says when the user stops it.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{ArgMatches, Command};
@@ -23,6 +24,8 @@ pub(crate) struct Session {
     advice: Advice,
     /// What [`warn`](Self::warn) has said.
     warned: Mutex<BTreeSet<String>>,
+    /// The number of messages so far.
+    messages: AtomicUsize,
 }
 
 /// A message, as an event.
@@ -42,7 +45,8 @@ struct Summarized<'a> {
 
 impl Session {
     pub(crate) fn new(json: bool, proxy: Option<String>, root: Command, matches: &ArgMatches) -> Self {
-        Self { json, proxy, commands: Commands::new(root, matches), advice: Advice::default(), warned: Mutex::default() }
+        let commands = Commands::new(root, matches);
+        Self { json, proxy, commands, advice: Advice::default(), warned: Mutex::default(), messages: AtomicUsize::new(0) }
     }
 
     /// Sets what is said on Ctrl-C from now on: what may have happened so far, and the command that continues.
@@ -72,8 +76,14 @@ impl Session {
         }
     }
 
+    /// Returns the number of messages so far.
+    pub(crate) fn messages(&self) -> usize {
+        self.messages.load(Ordering::Relaxed)
+    }
+
     /// Reports an event on stderr, as a JSON line or as text.
     pub(crate) fn event(&self, event: &impl Serialize, text: &str) {
+        self.messages.fetch_add(1, Ordering::Relaxed);
         if !self.json {
             show::line_on_stderr(text);
         } else if let Ok(line) = serde_json::to_string(event) {

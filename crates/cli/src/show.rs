@@ -126,17 +126,7 @@ pub(crate) fn warnings(warnings: &Warnings) -> io::Result<()> {
 }
 
 fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
-    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", label(line.topic), safe(&line.text))
-}
-
-/// Returns the label of a topic. The titles of the summary are part of the JSON contract, and some fit only one family.
-const fn label(topic: Topic) -> &'static str {
-    match topic {
-        Topic::Receive => "receive",
-        Topic::Payout => "payout",
-        Topic::Gas => "fee",
-        _ => topic.title(),
-    }
+    writeln!(out, "{LABEL}{:>16}{LABEL:#}  {}", line.topic.title(), safe(&line.text))
 }
 
 /// Prints a summary and its warnings on stderr, separate from the data on stdout.
@@ -241,6 +231,11 @@ pub(crate) fn heading(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{GOOD}{}{GOOD:#}", safe(text))
 }
 
+/// Prints a heading above something that was not checked completely.
+pub(crate) fn careful_heading(text: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{WARNING}{}{WARNING:#}", safe(text))
+}
+
 /// Prints text without changes. It must be this program's own.
 pub(crate) fn raw(text: &str) -> io::Result<()> {
     writeln!(anstream::stdout(), "{text}")
@@ -254,9 +249,14 @@ pub(crate) fn field(label: &str, value: &str) -> io::Result<()> {
 /// Prints rows below their headings, each column as wide as its widest cell. Cells are truncated and escaped, because they can be
 /// untrusted.
 pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
+    table_with_lines(heads, &rows.iter().map(|row| (row.clone(), Vec::new())).collect::<Vec<_>>())
+}
+
+/// Prints the same with lines of this program below each row.
+pub(crate) fn table_with_lines(heads: &[&str], rows: &[(Vec<String>, Vec<String>)]) -> io::Result<()> {
+    let cells: Vec<Vec<_>> = rows.iter().map(|(row, _)| row.iter().map(|cell| text::escape_untrusted(cell)).collect()).collect();
     let width = |column: usize, head: &str| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        let cells = cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([head.chars().count()]).max().unwrap_or_default()
     };
     let widths: Vec<_> = heads.iter().enumerate().map(|(column, head)| width(column, head)).collect();
@@ -266,7 +266,11 @@ pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
         writeln!(out, "{style}{}{style:#}", padded.join("  ").trim_end())
     };
     line(&mut heads.iter().copied(), LABEL)?;
-    rows.iter().try_for_each(|row| line(&mut row.iter().map(String::as_str), Style::new()))
+    for (row, (_, below)) in cells.iter().zip(rows) {
+        line(&mut row.iter().map(String::as_str), Style::new())?;
+        below.iter().try_for_each(|text| line(&mut [format!("    {}", safe_layout(text)).as_str()].into_iter(), QUIET))?;
+    }
+    Ok(())
 }
 
 /// Formats a count with its noun: `1 order`, `2 orders`.

@@ -3,7 +3,8 @@
 use crate::accepted::Accepted;
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
-use crate::input::{CaseArgs, KeyArgs, TrustArgs, WalletArgs, configured_key};
+use crate::input::{CaseArgs, TrustArgs, WalletArgs};
+use crate::key::{KeyArgs, configured_key, sign};
 use crate::page::PageArgs;
 use crate::session::Session;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let order = match args.key.read(session)? {
             Some(key) => {
                 let mut order = case.prepare(&registry, &policy)?;
-                countersign_json::sign(&mut order, &key)?;
+                sign(&mut order, &key)?;
                 order
             }
             None => match case.run(&registry, &policy)? {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
                 (mut order, false) => {
                     let key = configured_key(Some(order.chain()), session)?;
                     let key = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
-                    countersign_json::sign(&mut order, &key)?;
+                    sign(&mut order, &key)?;
                     order
                 }
             },

@@ -4,21 +4,24 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use countersign::{Leg, OrderRecord, SecretHash};
-use countersign_client::driver::{self, Entry, Event, OrderState, OrderStore as _, StoreError};
+use countersign_client::driver::{self, Entry, Event, OrderState, OrderStore as _, StatedEnd, StoreError};
 use countersign_client::restore::RestoredOrder;
 use countersign_client::{OrderId, Secret, rescue};
 use countersign_store::rescue::Rescue;
-use countersign_store::{KeyIndex, Store, Zeroizing};
+use countersign_store::{KeyIndex, OrderDir, Store};
+use serde::{Deserialize, Serialize};
 
 use crate::command::quoted;
 use crate::config::Config;
-use crate::failure::{Failure, own_file, usage};
+use crate::failure::{Failure, usage};
 use crate::files;
-use crate::prompt;
+use crate::key::GivenKey;
 use crate::session::Session;
 use crate::show;
+use crate::{own, prompt};
 
 /// Where orders are stored.
 #[derive(clap::Args)]
@@ -124,6 +127,22 @@ impl State {
         Rescue::new(&words).map_err(usage)
     }
 
+    /// Notes the end of an order that the service states, where that counts. It is only for the list of orders: nothing is decided by it.
+    pub(crate) fn note_stated(&self, id: &OrderId, end: StatedEnd) -> Result<(), Failure> {
+        note_stated(&self.store, id, end)
+    }
+
+    /// Returns the end of an order that was noted by [`note_stated`], if nothing was written to its journal since.
+    pub(crate) fn stated(&self, order: &OrderDir) -> Result<Option<StatedEnd>, Failure> {
+        let Some(note) = order.read(STATED)? else { return Ok(None) };
+        // A note of a newer program is none of these.
+        let note: Option<Stated> = serde_json::from_slice(&note).ok();
+        let Some(note) = note.filter(|note| order.read_journal(JOURNAL).is_ok_and(|journal| journal.entries.len() == note.entries)) else {
+            return Ok(None);
+        };
+        Ok([StatedEnd::Complete, StatedEnd::Refunded, StatedEnd::Expired, StatedEnd::Lost].into_iter().find(|end| end.name() == note.end))
+    }
+
     /// Writes to the journal that a redemption is about to be printed: the secret may be out from then on, and nothing was sent.
     pub(crate) fn write_printed(&self, id: &OrderId) -> Result<(), Failure> {
         let guard = at_once(self.store.lock(id)).map_err(usage)?;
@@ -152,10 +171,31 @@ impl State {
         index: Option<KeyIndex>,
         named: Option<&str>,
         session: &Session,
-    ) -> Result<Option<Zeroizing<String>>, Failure> {
+    ) -> Result<Option<GivenKey>, Failure> {
         let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
-        rescue::derived_key(&self.rescue(session)?, leg, index, named).map_err(usage)
+        let key = rescue::derived_key(&self.rescue(session)?, leg, index, named).map_err(usage)?;
+        Ok(key.map(GivenKey::derived))
     }
+}
+
+/// The document with the end that the service stated.
+const STATED: &str = "stated.json";
+/// The journal of an order, as the driver names it.
+const JOURNAL: &str = "journal";
+
+/// The end that the service stated, and how long the journal was then.
+#[derive(Serialize, Deserialize)]
+struct Stated {
+    end: String,
+    entries: usize,
+}
+
+/// Writes the note of [`State::note_stated`].
+pub(crate) fn note_stated(store: &Store, id: &OrderId, end: StatedEnd) -> Result<(), Failure> {
+    let order = store.open_order(id.as_str())?.lock_within(Duration::from_secs(2))?;
+    let entries = order.read_journal(JOURNAL)?.entries.len();
+    let note = serde_json::to_vec(&Stated { end: end.name().to_owned(), entries }).map_err(usage)?;
+    Ok(order.write(STATED, &note)?)
 }
 
 /// Returns the result of an operation of the store on disk, whose futures are ready when they are first polled.
@@ -168,7 +208,7 @@ pub(crate) fn at_once<T>(operation: impl Future<Output = Result<T, StoreError>>)
 
 /// Reads an order record from the user's own file, with or without its envelope.
 pub(crate) fn read_record(path: &Path) -> Result<OrderRecord, Failure> {
-    OrderRecord::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal))
+    own::parse(path, OrderRecord::from_json)
 }
 
 pub(crate) fn read_secret(path: &Path, session: &Session) -> Result<Secret, Failure> {

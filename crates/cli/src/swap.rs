@@ -19,10 +19,11 @@ use crate::contracts;
 use crate::drive::{self, CliDriver, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, chain, usage};
-use crate::input::{KeyArgs, TrustArgs, WalletArgs, configured_key, parse_key};
+use crate::input::{TrustArgs, WalletArgs};
+use crate::key::{GivenKey, KeyArgs, configured_key};
 use crate::nodes::{EndingArgs, NodeArgs, check_names};
 use crate::order::PaceArgs;
-use crate::preflight::{self, NamedKey, Problems};
+use crate::preflight::{self, Problems};
 use crate::quote::asset;
 use crate::session::Session;
 use crate::{files, follow, listed, service, show, state};
@@ -123,8 +124,8 @@ struct Ready {
     flow: Flow<Http>,
     nodes: Arc<Nodes<Http>>,
     wallet: Option<Zeroizing<Vec<u8>>>,
-    key: Option<Zeroizing<String>>,
-    configured_key: Option<Zeroizing<String>>,
+    key: Option<GivenKey>,
+    configured_key: Option<GivenKey>,
     at_least: Option<U256>,
     /// The account that will send the redemption.
     redeemer: Option<String>,
@@ -149,7 +150,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     let mut resumed = None;
     let request = match resume {
         // An order that exists was checked when it was created. Its keys may be others now.
-        Some(id) => match (problems.take(OrderId::parse(id).map_err(Failure::from)), &state) {
+        Some(id) => match (problems.take(args.state.id(id)), &state) {
             // Nothing that was meant for the payment may stand in the way of an order that may be paid.
             (Some(id), Some(state)) => {
                 let kept = problems.take(state.load(&id));
@@ -191,29 +192,28 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             session.warn(&doubt);
         }
         // The key that signs, in the order of precedence.
-        let keys = [(&key, "the given key"), (&in_wallet, "secret_key of the wallet context"), (&configured_key, "key_file")];
-        let signer = keys.into_iter().find_map(|(key, name)| key.as_deref().map(|key| NamedKey { name, key }));
+        let signer = [&key, &in_wallet, &configured_key].into_iter().find_map(Option::as_ref);
         let signs = signer.is_some() && (wallet.is_some() || nodes.has(source));
-        if let Some(signer) = signer.as_ref().filter(|_| signs) {
+        if let Some(signer) = signer.filter(|_| signs) {
             preflight::check_payer(&mut problems, signer, &request.source, registry, wallet.is_none());
         }
         if let Some(key) = &redeem_key {
-            preflight::check_sender(&mut problems, &NamedKey { name: "the redeem key", key }, &request.destination, registry);
+            preflight::check_sender(&mut problems, key, &request.destination, registry);
         }
         // With --resume, a dry run only shows what would be signed.
         let is_shown = *dry_run && resume.is_some();
         preflight::check_consent(&mut problems, *yes, signs && !is_signed && !is_shown);
         if resume.is_none() {
             let chains = [source, request.destination.asset.chain()];
-            problems.take(check_names(nodes));
+            problems.take(args.nodes.path().and_then(|path| check_names(nodes, registry, path.as_deref())));
             // The key that redeems, as `EndingArgs::read` finds it.
-            let own = signer.as_ref().filter(|_| registry.family(chains[1]).ok() == family).map(|signer| signer.key);
-            let redeems = redeem_key.as_deref().map(String::as_str).or(own);
+            let own = signer.filter(|_| registry.family(chains[1]).ok() == family);
+            let redeems = redeem_key.as_ref().or(own);
             let redeemer = redeems.zip(registry.family(chains[1]).ok());
             let redeemer =
-                redeemer.and_then(|(key, family)| SettlementKey::new(parse_key(family, key).ok()?, request.destination.owner.clone()));
+                redeemer.and_then(|(key, family)| SettlementKey::new(key.parse(family).ok()?, request.destination.owner.clone()));
             account = redeemer.map(|redeemer| redeemer.account);
-            service::run(async {
+            service::run(session, async {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
                 if problems.is_empty() {
                     let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
@@ -238,17 +238,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let Ready { flow, nodes, wallet, key, configured_key, at_least, redeemer } = check(args, session)?;
     let mode = &args.mode;
     if mode.dry_run {
-        return service::run(async {
+        return service::run(session, async {
             match &mode.resume {
-                Some(id) => preview(args, &flow, wallet, &OrderId::parse(id)?, session).await,
+                Some(id) => preview(args, &flow, wallet, &args.state.id(id)?, session).await,
                 None => ask(args, &flow, &nodes, (at_least, redeemer.as_deref()), session).await,
             }
         });
     }
     let state = args.state.open()?;
-    service::run(async {
+    service::run(session, async {
         let (id, quoted) = match &mode.resume {
-            Some(id) => (OrderId::parse(id)?, None),
+            Some(id) => (args.state.id(id)?, None),
             None => begin(args, &flow, &state, at_least, session).await.map(|(id, quoted)| (id, Some(quoted)))?,
         };
         let kept = state.load(&id)?;

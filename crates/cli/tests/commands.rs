@@ -15,7 +15,7 @@ const FORGED: &str = "a\u{202e}b\u{7}c\u{85}";
 /// Each command with its arguments, the service that it talks to, and its exit code. `{name}` is the path of a file.
 ///
 /// The service "lists" answers honestly, with forged texts wherever it may choose them; "fails" refuses everything with a forged text.
-const RUNS: [(&str, &str, &str, i32); 105] = [
+const RUNS: [(&str, &str, &str, i32); 109] = [
     ("init", "lists", "--registry {registry} --key-file {key} --owner base={owner} --replace", 0),
     ("init", "lists", "--registry {forged}", 2),
     ("init", "fails", "--registry {registry}", 2),
@@ -84,7 +84,11 @@ const RUNS: [(&str, &str, &str, i32); 105] = [
     ("refund", "fails", "{id} --registry {registry}", 3),
     ("refund", "fails", "{id} --registry {registry} --self --wallet {wallet} --key-file {key}", 0),
     ("refund", "fails", "{id} --registry {registry} --self --order {forged}", 2),
-    ("redeem", "lists", "{id} --registry {registry}", 4),
+    ("refund", "lists", "--all --yes --registry {registry}", 0),
+    ("refund", "lists", "--all --registry {registry}", 2),
+    ("explain", "lists", "{id} --registry {registry}", 0),
+    ("explain", "lists", "{forged-text} --registry {registry}", 2),
+    ("redeem", "lists", "{id} --registry {registry}", 1),
     ("redeem", "lists", "{id} --registry {registry} --trust-the-service", 1),
     ("redeem", "fails", "{id} --registry {registry} --trust-the-service", 3),
     ("redeem", "fails", "{id} --registry {registry} --self --secret-file {forged}", 1),
@@ -127,7 +131,9 @@ const RUNS: [(&str, &str, &str, i32); 105] = [
 fn commands(home: &Home, prefix: &[&str]) -> BTreeSet<String> {
     let help = out(&home.run("", &[prefix, &["--help"]].concat()));
     let Some((_, rest)) = help.split_once("\nCommands:\n") else { return [prefix.join(" ")].into() };
-    let names = rest.lines().take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    let names = rest.lines().take_while(|line| line.starts_with("  ")).filter_map(|line| line.strip_prefix("  "));
+    // A line of another column goes on.
+    let names = names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
     names.filter(|name| *name != "help").flat_map(|name| commands(home, &[prefix, &[name]].concat())).collect()
 }
 
@@ -276,10 +282,10 @@ const FIXED: [&str; 21] = [
     "redeemer",
     "secret hash",
     "timelock",
-    "receive",
-    "payout",
+    "get",
+    "pay-out",
     "record",
-    "fee",
+    "gas",
     "message",
     "wallet",
     "to sign",

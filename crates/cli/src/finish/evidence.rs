@@ -35,7 +35,7 @@ impl Kept {
         }
         let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
         let held = self.check_held(&nodes, registry, policy, session);
-        let failure = match held.and_then(|()| self.check_success(args, &nodes, recovery, registry, policy)) {
+        let failure = match held.and_then(|()| self.check_success(args, &nodes, recovery, (registry, policy), session)) {
             // A statement of the service alone does not release the secret.
             Ok(()) if self.terms.is_none() && !args.without_evidence => return self.confirm_stated(registry, session),
             Ok(()) => return Ok(()),
@@ -69,7 +69,7 @@ impl Kept {
                 text::escape_untrusted(&swap.redeemer)
             ));
         }
-        let quorum = service::run(async { Ok(nodes.htlc(&terms).await?) })?;
+        let quorum = service::run(session, async { Ok(nodes.htlc(&terms).await?) })?;
         let held = quorum.check_held(&policy.finality_of(asset, terms.amount), show::now());
         held.map_err(|hold| Failure::Held { code: hold.code().name(), message: hold.to_string() })
     }
@@ -82,8 +82,8 @@ impl Kept {
         args: &RedeemArgs,
         nodes: &Nodes<Http>,
         recovery: &Recovery,
-        registry: &Registry,
-        policy: &Policy,
+        (registry, policy): (&Registry, &Policy),
+        session: &Session,
     ) -> Result<(), Failure> {
         let (swap, signing) = (Leg::Destination.of(&self.record), &args.own.signing);
         let is_offline = signing.has_wallet() && !self.is_bitcoin(Leg::Destination, registry);
@@ -97,7 +97,7 @@ impl Kept {
         let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
         let permission = if is_offline { signing.wallet.permission()? } else { None };
         let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer)).under_permission(permission.as_ref());
-        service::run(async {
+        service::run(session, async {
             nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
             if is_offline {
                 nodes.check_offline(recovery, swap.asset.chain(), &rent_sponsor).await?;

@@ -9,11 +9,12 @@ use countersign::{Account, Chain, Family, Policy, Registry};
 use countersign_client::{Client, Http};
 use countersign_node::{Endpoints, NodeConfig, Nodes};
 
-use crate::failure::{Failure, own_file, usage};
+use crate::failure::{Failure, usage};
+use crate::key::GivenKey;
 use crate::nodes::{check_names, connect};
 use crate::preflight::{self, Problems, controls_script};
 use crate::session::Session;
-use crate::{files, input, service};
+use crate::{files, input, own, service};
 
 /// The checks that ask somebody.
 pub(super) struct Checks<'c> {
@@ -38,7 +39,7 @@ impl Checks<'_> {
         if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
             return Err(usage(format_args!("{}: there is no such directory", directory.display())));
         }
-        let pins = service::run(async { Ok(self.client(base_url)?.registry().await?) })?;
+        let pins = service::run(self.session, async { Ok(self.client(base_url)?.registry().await?) })?;
         for notice in &pins.notices {
             self.session.progress(&format!("notice: {notice}"));
         }
@@ -53,15 +54,15 @@ impl Checks<'_> {
         registry: &Registry,
         warnings: &mut Vec<String>,
     ) -> Result<(), Failure> {
-        let read = || NodeConfig::from_json(&files::read(path)?).map_err(|refusal| own_file(path, &refusal));
-        let Some(nodes) = problems.take(read().and_then(|config| connect(config, registry, self.session))) else { return Ok(()) };
+        let read = own::parse(path, NodeConfig::from_json);
+        let Some(nodes) = problems.take(read.and_then(|config| connect(config, registry, self.session))) else { return Ok(()) };
         let nodes = Arc::new(nodes);
         problems.take(check_names(&nodes));
         let names: Vec<_> = nodes.names().collect();
         for name in &names {
             warnings.extend(Nodes::endpoints(&nodes, name).and_then(Endpoints::doubt).map(|doubt| format!("{name}: {doubt}")));
         }
-        service::run(async {
+        service::run(self.session, async {
             preflight::check_nodes(problems, &nodes, registry, &names).await;
             for name in &names {
                 warnings.extend(preflight::said(&nodes.chain_preconditions(name, &Policy::default()).await));
@@ -111,12 +112,12 @@ pub(super) fn key(problems: &mut Problems, path: &Path, owners: &[(String, Strin
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return problems.add(format!("{name}: not a regular file"));
     }
-    let Some(text) = problems.take(files::private(path).and_then(|bytes| input::key_text(&bytes))) else { return };
+    let Some(text) = problems.take(files::private(path).and_then(|bytes| GivenKey::new(&bytes, name.to_string()))) else { return };
     if let Some(open) = files::open_to_others(path) {
         problems.add(open);
     }
-    if text.is_empty() {
-        return problems.add(format!("{name}: the file is empty"));
+    if let Some(mistake) = text.mistake() {
+        return problems.add(mistake);
     }
     let Some(registry) = registry else { return };
     let owned: Vec<(Family, Account, &str)> = owners
@@ -131,7 +132,7 @@ pub(super) fn key(problems: &mut Problems, path: &Path, owners: &[(String, Strin
     let mut controls = BTreeSet::new();
     let mut is_key = false;
     for family in families {
-        let Ok(key) = input::parse_key(family, &text) else { continue };
+        let Ok(key) = text.parse(family) else { continue };
         is_key = true;
         let mut own = owned.iter().filter(|(other, ..)| *other == family).map(|(_, account, _)| account);
         let is_owners = match (key.account(), family) {

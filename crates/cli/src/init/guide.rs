@@ -25,7 +25,7 @@ pub(super) fn ask(args: &Args, session: &Session) -> Result<(Values, Found), Fai
             problems.add("the URL is needed: the service makes the offers");
             return Ok(None);
         };
-        problems.take(service::run(checks.health(Some(url))));
+        problems.take(service::run(session, checks.health(Some(url))));
         Ok(Some(url.to_owned()))
     })?;
     let question = "registry file, with the contracts that you trust (a new name to make one):";

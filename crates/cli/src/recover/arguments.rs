@@ -5,7 +5,8 @@ use zeroize::Zeroizing;
 
 use crate::attach::SignatureArgs;
 use crate::failure::{Failure, usage};
-use crate::input::{KeyArgs, WalletArgs};
+use crate::input::WalletArgs;
+use crate::key::{GivenKey, KeyArgs};
 use crate::psbt::PsbtArgs;
 use crate::session::Session;
 
@@ -101,7 +102,7 @@ impl SigningArgs {
     }
 
     /// Reads the key; `None` if none is given.
-    pub(crate) fn key(&self, session: &Session) -> Result<Option<Zeroizing<String>>, Failure> {
+    pub(crate) fn key(&self, session: &Session) -> Result<Option<GivenKey>, Failure> {
         self.key.read(session)
     }
 }
