@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, OrderStage, Refusal, Severity, Summary, Told, Topic, UnixTime, Warnings, text};
+use countersign::{ByteCoverage, Line, OrderStage, Refusal, Severity, Summary, Told, UnixTime, Warnings, text};
 use countersign_json::line::Request;
 use countersign_view::hashes::HashCard;
 use serde::Serialize;

@@ -8,11 +8,12 @@ use countersign_client::driver::OrderState;
 use serde::Serialize;
 
 use super::{RefundArgs, refund_stored};
+use crate::consent::{self, Consent, Question};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::session::Session;
 use crate::state::State;
-use crate::{amount, drive, id, show};
+use crate::{amount, id, show};
 
 /// What became of one order.
 #[derive(Serialize)]
@@ -94,7 +95,13 @@ fn refund_one(args: &RefundArgs, state: &State, kept: &OrderState, session: &Ses
         let source = &kept.swap.request().source;
         let what = shown(kept, source.amount, &source.asset);
         let whom = source.owner.as_deref().map(|owner| format!(" to {}", text::escape_untrusted(owner))).unwrap_or_default();
-        drive::confirm(&format!("refund {what}{whom}, of order {}?", kept.swap.id()), session)?;
+        let consent = Consent {
+            headline: format!("Refund {what}{whom}, of order {}.", kept.swap.id()),
+            lines: vec![("fee", "to the network, if your own account sends the refund; nothing if the service does".to_owned())],
+            warnings: Vec::new(),
+        };
+        let after_no = "nothing was signed for this order, and it can be refunded later; the same command asks again".to_owned();
+        consent::ask(&consent, None, &Question { text: "refund this?", after_no, is_full: false }, session)?;
     }
     refund_stored(args, client, state, kept, session)
 }

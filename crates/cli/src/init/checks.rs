@@ -57,7 +57,7 @@ impl Checks<'_> {
         let read = own::parse(path, NodeConfig::from_json);
         let Some(nodes) = problems.take(read.and_then(|config| connect(config, registry, self.session))) else { return Ok(()) };
         let nodes = Arc::new(nodes);
-        problems.take(check_names(&nodes));
+        problems.take(check_names(&nodes, registry, Some(path)));
         let names: Vec<_> = nodes.names().collect();
         for name in &names {
             warnings.extend(Nodes::endpoints(&nodes, name).and_then(Endpoints::doubt).map(|doubt| format!("{name}: {doubt}")));
