@@ -43,7 +43,7 @@ struct Listed {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Row {
-    Order(Order),
+    Order(Box<Order>),
     Unreadable(Unreadable),
 }
 
@@ -272,12 +272,12 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     let stated = state.stated(&order).ok().flatten();
     let short = id::short(order.id(), digits).to_owned();
     match at_once(state.store.load(&id)) {
-        Ok(kept) => return Some(Row::Order(created_here(&kept, stated, short, registry, session))),
+        Ok(kept) => return Some(Row::Order(Box::new(created_here(&kept, stated, short, registry, session)))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(state.unreadable(&id, &error)),
     }
     match (RestoredOrder::read(&order), order.documents()) {
-        (Ok(Some(restored)), _) => Some(Row::Order(rebuilt(&restored, stated, short, registry, session))),
+        (Ok(Some(restored)), _) => Some(Row::Order(Box::new(rebuilt(&restored, stated, short, registry, session)))),
         (Err(error), _) => failed(Failure::from(error).message()),
         (Ok(None), Ok(documents)) if documents.is_empty() => None,
         (Ok(None), Ok(_)) => failed(
@@ -347,7 +347,8 @@ fn created_here(kept: &OrderState, stated: Option<StatedEnd>, short_id: String, 
         funding,
         redemption,
         refund,
-        stated: stated.filter(|_| kept.outcome().is_none()).map(StatedEnd::name),
+        // A loss that is only stated changes nothing: it is the stage that the journal has.
+        stated: stated.filter(|end| kept.outcome().is_none() && *end != StatedEnd::Lost).map(StatedEnd::name),
         next,
         then: Vec::new(),
     }

@@ -126,6 +126,24 @@ fn orders_are_found_on_every_page_and_by_every_index() {
     }
 }
 
+/// What is over by the service's record needs no command, and says whose word it is.
+#[test]
+fn a_restored_order_that_is_over_is_listed_so() {
+    let home = Home::new("restore-over");
+    let mut over = order(2, "a2");
+    over["destination_swap"]["redeem_tx_hash"] = json!(format!("0x{}", "cc".repeat(32)));
+    over["destination_swap"]["redeem_block_number"] = json!("1250");
+    let server = service(vec![over]);
+    restored(&home, &server.base, &["--from-owner", OWNER]);
+    let state = home.path.join("state").to_str().unwrap().to_owned();
+    let output = home.run(NOWHERE, &["orders", "--state", &state, "--json"]);
+    let listed = &serde_json::from_str::<Value>(&out(&output)).unwrap()["orders"][0];
+    assert_eq!((&listed["stage"], &listed["stated"]), (&json!("complete"), &json!("complete")), "{listed}");
+    assert_eq!((&listed["finished"], &listed["next"], &listed["then"]), (&json!(true), &Value::Null, &Value::Null), "{listed}");
+    let people = out(&home.run(NOWHERE, &["orders", "--state", &state]));
+    assert!(people.contains("complete*") && people.contains("the service's word") && !people.contains("countersign"), "{people}");
+}
+
 #[test]
 fn a_restored_order_is_listed_and_ends_without_the_service() {
     let home = Home::new("restore-self");
