@@ -139,7 +139,7 @@ export class Order extends Made {
    *   `eth_getTransactionReceipt` returned; on Tron `gettransactioninfobyid`; on Starknet
    *   `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
    * @throws {@link CountersignError} `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment;
-   *   `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
+   *   `unsupported_family` for a source of another family.
    */
   findPayment(effect: JsonText | object): string {
     const bytes = foreignBytes(effect, "effect");
