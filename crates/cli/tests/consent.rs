@@ -3,10 +3,11 @@
 
 use std::fs;
 
-use crate::home::{paste, said};
-use crate::support::Server;
+use crate::home::{Home, paste, said};
+use crate::support::{Fixture, Server, Service};
 use crate::terminal::answer;
 use crate::whole::Whole;
+use serde_json::json;
 
 const QUESTION: &str = "sign this? [y/N]";
 
@@ -102,4 +103,31 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
     // It is asked for once.
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[]) else { return };
     assert!(screen.code == 1 && !screen.said.contains("which is word"), "{}", screen.said);
+}
+
+/// The same lines stand before the question in every family.
+#[test]
+fn every_kind_of_source_is_asked_about_in_the_same_way() {
+    let mut asked = 0;
+    for (kind, mut fixture) in Fixture::of_each_source() {
+        fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+        fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
+        let home = Home::new(&format!("consent-{kind}"));
+        let (registry, wallet) = (home.file("registry.json", &fixture.registry), home.file("wallet.json", &fixture.wallet.to_string()));
+        let server = Service::new(fixture.clone()).start();
+        let request = home.file("request.json", &fixture.request.to_string());
+        let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
+        let created = home.run(&server.base, &create);
+        assert!(created.status.success(), "{kind}: {}", said(&created));
+        let resume = ["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--service-secret"];
+        let Some(screen) = answer(&home, &server.base, &resume, &[(QUESTION, "n\n")]) else { return };
+        let shown = &screen.before(QUESTION)[screen.said.find("Lock ").unwrap()..];
+        for text in [" fee  ", " to the network", " refund  ", " UTC if you pay now", " destination  somebody else holds the secret"] {
+            assert!(shown.contains(text), "{kind}: {text}: {}", screen.said);
+        }
+        assert!(screen.code == 1 && !shown.contains("secret hash") && !is_paid(&server), "{kind}: {}", screen.said);
+        assert!(screen.said.contains("other users can read or change it"), "{kind}: the wallet context has the key: {}", screen.said);
+        asked += 1;
+    }
+    assert_eq!(asked, 7);
 }
