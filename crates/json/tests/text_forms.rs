@@ -198,10 +198,8 @@ fn bitcoin_takes_an_ecdsa_signature_with_its_key() {
     let text = order.text(RequestId::Input(0));
     let (_, key) = text.split_once(':').unwrap();
     let Ok(ExternalSignature::Ecdsa { signature, .. }) = text.parse() else { panic!("{text}") };
-    let (der, compact) = (signature.serialize_der(), hex::encode(signature.serialize_compact()));
-    for form in
-        [text.clone(), format!("{}:{key}", hex::encode(&der)), format!("{compact}:{key}"), format!("0x{}01:{key}", hex::encode(&der))]
-    {
+    let (der, compact) = (hex::encode(signature.serialize_der()), hex::encode(signature.serialize_compact()));
+    for form in [text.clone(), format!("{der}:{key}"), format!("{compact}:{key}"), format!("0x{der}01:{key}")] {
         order.takes(RequestId::Input(0), &form);
     }
 }
