@@ -24,7 +24,7 @@ export function bind<T extends object>(object: T, handle: Handle): T {
 /** Returns the handle of an object, which has to be of this class and still in use. @internal */
 export function handleOf<H>(object: unknown, kind: Function, what: string): H {
   if (!(object instanceof kind)) {
-    if (isMarked(object)) throw usage("usage", `${what} is of another build of this package`, `a ${what} of this build`, "one of another build");
+    if (isMarked(object) && !(object instanceof Freeable)) throw usage("usage", `${what} is of another build of this package`, `a ${what} of this build`, "one of another build");
     throw wrongType(what, `the ${what} that this package made`, object);
   }
   const bound = handles.get(object);

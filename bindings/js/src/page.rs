@@ -1,6 +1,6 @@
 //! The page of an order: `countersign/page`.
 
-use countersign::json;
+use countersign::json::{self, At};
 use countersign_json::objects::Failure;
 use countersign_view::{Catalogue, Documents, Page, Sentence};
 use serde::Serialize;
@@ -17,8 +17,8 @@ struct Rendered<'p> {
     refusal: Option<&'p countersign::Refusal>,
 }
 
-fn parse<'t>(text: &'t [u8], at: &str) -> Result<json::Value<'t>, String> {
-    json::parse(text).map_err(|refusal| thrown(Failure::from(refusal.with_prefix(at))))
+fn parse<'t>(text: &'t [u8], document: &At<'_>) -> Result<json::Value<'t>, String> {
+    json::parse(text).map_err(|refusal| thrown(Failure::from(refusal.within(document))))
 }
 
 /// Verifies an order and writes its page. With `prepared`, the same order with what the wallet contributed and its signatures.
@@ -56,8 +56,8 @@ fn render(
     language: &str,
     prepared: Option<&countersign::Unsigned>,
 ) -> Text {
-    let record = record.map(|record| parse(record, "/order")).transpose()?;
-    let (request, response) = (parse(request, "/request")?, parse(response, "/response")?);
+    let record = record.map(|record| parse(record, &At::RECORD)).transpose()?;
+    let (request, response) = (parse(request, &At::REQUEST)?, parse(response, &At::RESPONSE)?);
     let catalogue = Catalogue::of(language).unwrap_or_else(Catalogue::english);
     let documents = Documents { request: &request, response: &response, record: record.as_ref() };
     let mut page = Page::new(documents, registry, policy).in_language(&catalogue);

@@ -84,6 +84,13 @@ fn each_signature_is_proven_with_the_output_that_it_spends() {
         let spent = spent(&case, &good);
         assert_eq!(proven(&order, &good, &spent), Ok(Role::Initiate), "{id}");
         assert_eq!(proven(&order, &good, &spent[1..]), Err(mismatch("/spent")), "{id}");
+        let mut twice = good.clone();
+        twice.input.push(good.input[0].clone());
+        let (last, more) = (good.input.len(), [&spent[..], &spent[..1]].concat());
+        assert_eq!(proven(&order, &twice, &more), Err(mismatch(&format!("/input/{last}"))), "{id}: spent twice");
+        let mut less = spent.clone();
+        less.iter_mut().for_each(|output| output.value = Amount::ZERO);
+        assert_eq!(proven(&order, &good, &less), Err(mismatch("/output")), "{id}: pays more than it spends");
         for index in 0..good.input.len() {
             // What the signature covers, without the deposit: only the proof sees it.
             let mut other = good.clone();

@@ -53,8 +53,10 @@ fn example_lines(text: &str, markdown: bool) -> Vec<&str> {
         let trimmed = line.trim_start();
         let documented = ["/// ", "//! "].iter().find_map(|prefix| trimmed.strip_prefix(prefix));
         let attribute = trimmed.strip_prefix("#![cfg_attr(").or_else(|| trimmed.strip_prefix("#[cfg_attr("));
-        let shown =
-            if markdown { line } else { documented.or_else(|| attribute?.split_once("doc = \"")?.1.strip_suffix("\")]")).unwrap_or("") };
+        let of_attribute = || attribute?.split_once("doc = \"")?.1.strip_suffix("\")]");
+        // Of an attribute over several lines, only this line counts.
+        let alone = || trimmed.strip_prefix("doc = \"")?.strip_suffix('"');
+        let shown = if markdown { line } else { documented.or_else(of_attribute).or_else(alone).unwrap_or("") };
         match (shown.trim_start().strip_prefix("```"), fence) {
             (Some(""), Some(_)) => fence = None,
             (Some(language), _) => fence = Some(!language.starts_with(['t', 'j', 's'])),

@@ -30,9 +30,9 @@ impl Deposit {
     /// [reader](crate::reader::HtlcReader) of the source HTLC. What else the transaction did is not checked.
     ///
     /// ```
-    /// # use countersign_core::Refusal;
-    /// # fn check(order: &countersign_solana::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-    /// use countersign_solana::received;
+    /// # use countersign::Refusal;
+    /// # fn check(order: &countersign::solana::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+    /// use countersign::solana::received;
     ///
     /// // getTransaction [signature, {"encoding": "base64", "maxSupportedTransactionVersion": 1}]
     /// let effect = received::effect(from_node)?;

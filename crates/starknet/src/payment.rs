@@ -31,9 +31,9 @@ impl Deposit {
     /// [reader](crate::reader::Htlc) of the source HTLC. What else the transaction did is not checked.
     ///
     /// ```
-    /// # use countersign_core::Refusal;
-    /// # fn check(order: &countersign_starknet::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-    /// use countersign_starknet::received;
+    /// # use countersign::Refusal;
+    /// # fn check(order: &countersign::starknet::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+    /// use countersign::starknet::received;
     ///
     /// // starknet_getTransactionReceipt {"transaction_hash": hash}
     /// let receipt = received::receipt(from_node)?;

@@ -24,9 +24,9 @@ impl Deposit {
     /// [reader](crate::reader::HtlcReader) of the source HTLC. What else the transaction did is not checked.
     ///
     /// ```
-    /// # use countersign_core::Refusal;
-    /// # fn check(order: &countersign_tron::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
-    /// use countersign_tron::received;
+    /// # use countersign::Refusal;
+    /// # fn check(order: &countersign::tron::VerifiedOrder, from_node: &[u8]) -> Result<(), Refusal> {
+    /// use countersign::tron::received;
     ///
     /// // POST /wallet/gettransactioninfobyid {"value": id}
     /// let info = received::transaction_info(from_node)?;

@@ -35,7 +35,7 @@ const places = {
 };
 // What moves or hides text, or controls a terminal. Lines end with a line feed.
 const FORGING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\u{e0000}-\u{e0fff}]/u;
-const TAGS = "html head meta title style body a header p code main section h1 h2 h3 ul li strong dl dt dd div svg path rect line figure figcaption article table thead tbody tr th td span mark br wbr footer".split(" ");
+const TAGS = "html head meta title style body a header p code main section h1 h2 h3 ul li strong dl dt dd div svg path rect line figure figcaption article table thead tbody tr th td span mark bdi br wbr footer".split(" ");
 const ATTRIBUTES = "lang charset http-equiv content name class id href aria-labelledby aria-label aria-hidden data-topic tabindex scope viewBox d x y x1 x2 y1 y2 width height rx".split(" ");
 
 let browser;

@@ -1,14 +1,23 @@
-// Makes docs/images/order.png: an order that is accepted, and below it the same order with another spender.
+// Makes docs/images/order.png: an order that is accepted, and below it the same order with another contract.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { launch, open } from "./browser.js";
-import { accepted, refused, write } from "./orders.js";
+import { accepted, parsed, write } from "./orders.js";
 
 /** The longest that a picture of the documentation may be. */
 const LONGEST = 300_000;
 const path = fileURLToPath(new URL("../../../docs/images/order.png", import.meta.url));
-const { family, base, order } = refused.get("spender-stranger");
+const family = "evm";
+/** An order with its record, so that both legs were checked. */
+const base = "evm-record-bitcoin-delegate";
+
+/** The same order, which calls another contract. */
+const order = () => {
+  const changed = parsed(base);
+  changed.response.result.initiate_transaction.to = `0x${"12".repeat(20)}`;
+  return changed;
+};
 
 /** Takes a page from its verdict to the end of an element. */
 const take = async (browser, order, last) =>

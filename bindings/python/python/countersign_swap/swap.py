@@ -760,12 +760,11 @@ class AsyncSwaps:
         )
         return self._changes(lambda: self._swaps._machine.create(wish))
 
-    async def resume(self) -> AsyncIterator[Change]:
+    def resume(self) -> AsyncIterator[Change]:
         """Continues every stored order that has not ended: see `Swaps.resume`."""
         changes: "asyncio.Queue[Heard]" = asyncio.Queue()
-        calls = self._swaps._follow_all(await self.orders(), lambda change: self._put(changes, change))
-        async for change in self._heard(changes, calls):
-            yield change
+        calls = self._swaps._follow_all(self._swaps.orders(), lambda change: self._put(changes, change))
+        return self._heard(changes, calls)
 
     def follow(self, order_id: str) -> AsyncIterator[Change]:
         """Continues a stored order: see `Swaps.follow`."""
@@ -817,10 +816,12 @@ def _once(put: Callable[[Heard], None]) -> Callable[[Heard], None]:
 
 
 def _stops(order_id: str, listen: Callable[[Heard], None], change: Heard) -> None:
-    """Passes on a change. A call that failed is the end of its order, and of no other."""
+    """Passes on a change. A call that failed, or whose owner gave no answer, is the end of its order, and of no other."""
     if isinstance(change, dict) and change["event"] == "failed":
         error = change["error"]
         change = {"event": "stopped", "order_id": order_id, "reason": "failed", "message": error["message"], "error": error}
+    elif isinstance(change, TypeError):
+        change = {"event": "stopped", "order_id": order_id, "reason": "failed", "message": _text(change), "error": None}
     listen(change)
 
 

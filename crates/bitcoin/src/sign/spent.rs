@@ -1,7 +1,9 @@
 //! The signatures of another wallet's transaction, proven with the outputs that it spends.
 
+use std::collections::BTreeSet;
+
 use bitcoin::script::Instruction;
-use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, psbt};
+use bitcoin::{Amount, Script, ScriptBuf, Transaction, TxIn, TxOut, psbt};
 use countersign_core::family::Deposit as _;
 use countersign_core::{Code, Refusal, Role, Warnings};
 
@@ -30,15 +32,17 @@ impl Deposit {
     ///
     /// # Errors
     ///
-    /// As `matches`; [`Code::TransactionMismatch`] for another number of outputs than inputs, or for a script or witness with more than the
-    /// signature needs; [`Code::UtxoUnsupported`] for an output that is not p2wpkh, p2sh-p2wpkh, p2pkh or p2tr; [`Code::SignatureMalformed`]
-    /// and [`Code::SignatureMismatch`] for a signature that is not one of this transaction, and so for a taproot input that is spent by a script.
+    /// As `matches`; [`Code::TransactionMismatch`] for another number of outputs than inputs, for an output that is spent twice, for a transaction
+    /// that pays more than it spends, or for a script or witness with more than the signature needs; [`Code::UtxoUnsupported`] for an output
+    /// that is not p2wpkh, p2sh-p2wpkh, p2pkh or p2tr; [`Code::MissingField`] and [`Code::UtxoMismatch`] for a p2sh output without its redeem
+    /// script or with another one; [`Code::SignatureMalformed`] and [`Code::SignatureMismatch`] for a signature that is not one of this transaction, and so for a taproot input that is spent by a script.
     pub fn matches_with(&self, transaction: &Transaction, spent: &[TxOut]) -> Result<Role, Refusal> {
         let role = self.matches(transaction, &mut Warnings::default())?;
         if spent.len() != transaction.input.len() {
             let refusal = Refusal::new(Code::TransactionMismatch, "/spent").with_reason("there is one spent output for each input");
             return Err(refusal.with_expected(transaction.input.len()).with_actual(spent.len()));
         }
+        check_coins(transaction, spent)?;
         let inputs = transaction.input.iter().zip(spent).enumerate();
         let inputs = inputs.map(|(index, (signed, output))| {
             let spend = read_spend(&output.script_pubkey, last_push(&signed.script_sig));
@@ -56,6 +60,23 @@ impl Deposit {
             prove_input(index, input, signed, &mut explicit).map_err(|refusal| refusal.with_prefix(&format!("/input/{index}")))?;
         }
         Ok(role)
+    }
+}
+
+/// Requires what makes nodes refuse a transaction whatever its signatures are: each output is spent once, and covers what is paid.
+fn check_coins(transaction: &Transaction, spent: &[TxOut]) -> Result<(), Refusal> {
+    let refuse = |at: String, reason: &'static str| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
+    let mut outpoints = BTreeSet::new();
+    if let Some(index) = transaction.input.iter().position(|input| !outpoints.insert(input.previous_output)) {
+        return Err(refuse(format!("/input/{index}"), "the output is spent twice"));
+    }
+    let sum = |outputs: &[TxOut]| outputs.iter().try_fold(Amount::ZERO, |sum, output| sum.checked_add(output.value));
+    match (sum(spent), sum(&transaction.output)) {
+        (Some(has), Some(pays)) if pays <= has => Ok(()),
+        (has, pays) => {
+            let [has, pays] = [has, pays].map(|sum| sum.map_or_else(|| "more than 64 bits".to_owned(), |sum| sum.to_sat().to_string()));
+            Err(refuse("/output".to_owned(), "the outputs are worth more than what is spent").with_expected(has).with_actual(pays))
+        }
     }
 }
 

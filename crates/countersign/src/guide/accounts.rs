@@ -46,14 +46,29 @@
 #![cfg_attr(not(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana")), doc = "```ignore")]
 //! use countersign::{Code, Refusal, Verified, evm, solana, starknet, tron};
 //!
-//! /// Returns the id of the transaction in which an account with code paid. `effect` is what a node returned for it.
+//! /// Returns the id of the transaction in which an account with code paid. `effect` is what
+//! /// a node returned for it.
 //! fn paid(order: &Verified, effect: &[u8]) -> Result<String, Refusal> {
 //!     match order {
-//!         Verified::Evm(order) => order.deposit().find_payment(&evm::received::receipt(effect)?).map(|hash| hash.to_string()),
-//!         Verified::Tron(order) => order.deposit().find_payment(&tron::received::transaction_info(effect)?).map(|id| id.to_string()),
-//!         Verified::Starknet(order) => order.deposit().find_payment(&starknet::received::receipt(effect)?).map(|hash| hash.to_string()),
-//!         Verified::Solana(order) => order.deposit().find_payment(&solana::received::effect(effect)?).map(|id| id.to_string()),
-//!         other => Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family())),
+//!         Verified::Evm(order) => order
+//!             .deposit()
+//!             .find_payment(&evm::received::receipt(effect)?)
+//!             .map(|hash| hash.to_string()),
+//!         Verified::Tron(order) => order
+//!             .deposit()
+//!             .find_payment(&tron::received::transaction_info(effect)?)
+//!             .map(|id| id.to_string()),
+//!         Verified::Starknet(order) => order
+//!             .deposit()
+//!             .find_payment(&starknet::received::receipt(effect)?)
+//!             .map(|hash| hash.to_string()),
+//!         Verified::Solana(order) => order
+//!             .deposit()
+//!             .find_payment(&solana::received::effect(effect)?)
+//!             .map(|id| id.to_string()),
+//!         other => {
+//!             Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other.family()))
+//!         }
 //!     }
 //! }
 //! ```
