@@ -153,7 +153,7 @@ fn given(args: &Args, session: &Session) -> Result<(Values, Found), Failure> {
     let (registry, nodes, key_file) = (path(&args.registry)?, path(&args.nodes)?, path(&args.key_file)?);
     let base_url = args.service.base_url().map(str::to_owned);
     let app_id_file = args.service.app_id_file().map(written).transpose()?;
-    let checks = Checks { service: &args.service, app_id_file: app_id_file.as_deref(), session };
+    let checks = Checks { service: &args.service, app_id_file: app_id_file.as_deref(), session, is_asked: false };
     let (mut problems, mut warnings) = (Problems::default(), Vec::new());
     let owners = problems.take(checks::owners(&args.owner)).unwrap_or_default();
     // What is missing is a problem too.

@@ -58,8 +58,13 @@ impl ServiceArgs {
     }
 
     /// Returns a client for values that may become those of the configuration file.
-    pub(crate) fn client_at(&self, base: Option<&str>, app_id_file: Option<&Path>, session: &Session) -> Result<Client<Http>, Failure> {
-        self.connect(base.map(|url| (url, session.commands.origin_of("base_url"))), None, app_id_file, session)
+    pub(crate) fn client_at(
+        &self,
+        base: Option<(&str, String)>,
+        app_id_file: Option<&Path>,
+        session: &Session,
+    ) -> Result<Client<Http>, Failure> {
+        self.connect(base, None, app_id_file, session)
     }
 
     fn connect(

@@ -235,7 +235,7 @@ fn a_wrong_answer_is_asked_for_again() {
         (URL, "\n"),
         ("the URL is needed", ""),
         (URL, "nonsense\n"),
-        ("- ", ""),
+        ("- the answer: ", ""),
         (URL, &sick),
         ("503", ""),
         (URL, &url),

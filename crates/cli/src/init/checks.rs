@@ -21,12 +21,15 @@ pub(super) struct Checks<'c> {
     pub(super) service: &'c service::ServiceArgs,
     pub(super) app_id_file: Option<&'c Path>,
     pub(super) session: &'c Session,
+    /// Whether the values are answers to questions, which messages name in the place of flags.
+    pub(super) is_asked: bool,
 }
 
 impl Checks<'_> {
     /// Returns a client of the service. This sends nothing yet.
     pub(super) fn client(&self, base_url: Option<&str>) -> Result<Client<Http>, Failure> {
-        self.service.client_at(base_url, self.app_id_file, self.session)
+        let origin = || if self.is_asked { "the answer".to_owned() } else { self.session.commands.origin_of("base_url") };
+        self.service.client_at(base_url.map(|url| (url, origin())), self.app_id_file, self.session)
     }
 
     /// Checks that the service answers.

@@ -16,7 +16,7 @@ use crate::{prompt, service};
 /// [`Failure::Interrupted`] if the input ends (Ctrl-D). Nothing is written before the last answer.
 pub(super) fn ask(args: &Args, session: &Session) -> Result<(Values, Found), Failure> {
     let app_id_file = args.service.app_id_file().map(written).transpose()?;
-    let checks = Checks { service: &args.service, app_id_file: app_id_file.as_deref(), session };
+    let checks = Checks { service: &args.service, app_id_file: app_id_file.as_deref(), session, is_asked: true };
     let dialogue = Dialogue { session };
     let path = |given: &Option<PathBuf>| given.as_ref().map(|path| path.display().to_string());
 
