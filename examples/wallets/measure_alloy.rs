@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Returns what the wallet signs for an order; `None` for an order that it does not support.
 fn answer(line: &str) -> Result<Option<Value>, Box<dyn Error>> {
     let case: Value = serde_json::from_str(line)?;
-    let (wallet, result) = (&case["wallet"], &case["response"]["result"]);
+    let (Some(wallet), Some(result)) = (case.get("wallet"), case.pointer("/response/result")) else { return Ok(None) };
     let (Some(key), Some(max_fee)) = (wallet["secret_key"].as_str(), wallet["max_fee_per_gas"].as_str()) else { return Ok(None) };
     let Some(initiate) = result["initiate_transaction"].as_object() else { return Ok(None) };
     let signer: PrivateKeySigner = key.parse()?;
