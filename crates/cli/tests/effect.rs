@@ -20,10 +20,16 @@ fn info(line: &Line, id: &str, more: u64) -> Value {
     let amount = swap["amount"].as_str().unwrap().parse::<u64>().unwrap() + more;
     let contract = line.value["response"]["result"]["initiate_transaction"]["to"].as_str().unwrap();
     let contract = tron::Address::parse(contract).unwrap();
-    let initiated = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
-    let topics = json!([initiated, swap["swap_id"], swap["secret_hash"], format!("{amount:064x}")]);
-    let log = json!({"address": hex::encode(contract.bytes()), "topics": topics, "data": ""});
-    json!({"id": id, "blockNumber": 60_000_000, "contractResult": [""], "receipt": {"result": "SUCCESS"}, "log": [log]})
+    let log = |name: &str, data: &str| {
+        let topics = json!([name, swap["swap_id"], swap["secret_hash"], format!("{amount:064x}")]);
+        json!({"address": hex::encode(contract.bytes()), "topics": topics, "data": data})
+    };
+    // The destination data is empty: its offset and its length.
+    let logs = [
+        log("01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65", ""),
+        log("380328b26f928a9e51ec19f8e2199a2bce34db266d093d1e0104bce139ed7555", &format!("{:064x}{:064x}", 32, 0)),
+    ];
+    json!({"id": id, "blockNumber": 60_000_000, "contractResult": [""], "receipt": {"result": "SUCCESS"}, "log": logs})
 }
 
 /// What a node of Starknet says about the transaction of a paymaster that pays for an order.

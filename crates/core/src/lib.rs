@@ -24,7 +24,7 @@ pub use countersign_chains as chains;
 pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, Pace, Span, UnixTime, pace};
 pub use evidence::{
     Difference, EventPlace, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt,
-    PaymentSearch, Precondition, Stage, VerifiedRecord, VerifiedTerms, check_head_time, combine,
+    PaymentSearch, PaymentTerms, Precondition, Stage, SwapIds, VerifiedRecord, VerifiedTerms, check_head_time, combine,
 };
 pub use funding::{ApprovalStep, ContextVersion, FundingPath, Gasless, SentBy};
 pub use json::number::{self, Hex};

@@ -2,15 +2,18 @@
 //!
 //! What such a transaction has in common with the order is the effect: the contract's event `Initiated`. It has only the swap id, the
 //! secret hash and the amount. Redeemer and timelock are proven by the swap id, where a formula of the contract commits to them: a formula of
-//! the pinned generation, or of any if none is pinned. If the order has a record, it is the one that gives the record's id.
+//! the pinned generation, or of any if none is pinned. If the order has a record, it is the one that gives the record's id. Destination data is
+//! proven by the event `InitiatedWithDestinationData`, which contracts emit beside the first one if their function takes the data.
 //!
 //! [`PaymentSearch`] decides, for Starknet too. An id that recomputes proves the terms also where nobody has confirmed the formula, as on Tron.
 //!
 //! Specification: `docs/spec/evm.md#signing`, `docs/spec/tron.md#proof-by-effect`, `docs/spec/swap_ids.md#evm`.
 
-use alloy_primitives::{Address, B256, hex};
+use alloy_primitives::{Address, B256};
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
-use countersign_core::{Code, EventPlace, EvmGeneration, Generation, OrderContext, PaymentSearch, Refusal, SecretHash};
+use countersign_core::{
+    Code, EventPlace, EvmGeneration, Generation, OrderContext, PaymentSearch, PaymentTerms, Refusal, SecretHash, SwapIds,
+};
 
 use crate::call::Initiate;
 use crate::read;
@@ -50,6 +53,8 @@ pub struct Payment<'a> {
     pub terms: &'a Initiate,
     /// Which swap ids the contract can give.
     pub rule: &'a SwapIdRule,
+    /// Whether the order has a gasless message. Contracts take no destination data with it, and so show none.
+    pub is_gasless: bool,
 }
 
 /// A log of a transaction.
@@ -76,18 +81,24 @@ impl Payment<'_> {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] without a location if the swap ids of the contract do not commit to redeemer and timelock.
+    /// [`Code::TransactionMismatch`] without a location if the swap ids of the contract do not commit to redeemer and timelock, or if the order's
+    /// record has another id.
     pub fn search(self) -> Result<Search, Refusal> {
-        let (secret_hash, amount) = (SecretHash(self.terms.secret_hash.0), self.terms.amount);
-        Ok(Search { contract: self.contract, events: PaymentSearch::new(secret_hash, amount, self.swap_ids(), |id: B256| id.0)? })
+        let events = PaymentSearch::new(PaymentTerms {
+            secret_hash: SecretHash(self.terms.secret_hash.0),
+            amount: self.terms.amount,
+            swap_ids: self.swap_ids(),
+            destination_data: self.terms.destination_data.as_ref().map(|data| data.to_vec()),
+            is_gasless: self.is_gasless,
+        })?;
+        Ok(Search { contract: self.contract, events })
     }
 
-    /// Returns the swap ids that the contract can give to the order's terms, by the formulas that commit to all of them.
-    fn swap_ids(&self) -> Vec<B256> {
+    /// Returns the swap ids that the contract can give to the order's terms. The formulas from version 2 on commit to redeemer and timelock.
+    fn swap_ids(&self) -> SwapIds<B256> {
         let SwapIdRule { formulas, timelock, recorded } = self.rule;
         let of_any = || EvmGeneration::ALL.iter().map(|generation| generation.token.swap_ids).collect();
         let known: Vec<_> = formulas.map_or_else(of_any, |own| vec![own]);
-        let versions = known.into_iter().flatten().filter(|version| **version >= Version::V2);
         let initiator = self.terms.initiator.unwrap_or(self.sender);
         let swap = SwapIdInput {
             secret_hash: &self.terms.secret_hash.0,
@@ -96,8 +107,11 @@ impl Payment<'_> {
             timelock: *timelock,
             amount: self.terms.amount,
         };
-        let ids = versions.map(|version| swap_id::evm(*version, self.chain_id, &swap, self.contract.as_slice()));
-        ids.filter(|id| recorded.as_ref().is_none_or(|recorded| hex::encode(id).eq_ignore_ascii_case(recorded))).map(B256::from).collect()
+        let (proving, others): (Vec<_>, Vec<_>) = known.into_iter().flatten().partition(|version| **version >= Version::V2);
+        let ids = |versions: Vec<&Version>| {
+            versions.into_iter().map(|version| swap_id::evm(*version, self.chain_id, &swap, self.contract.as_slice()).into()).collect()
+        };
+        SwapIds { proving: ids(proving), others: ids(others), recorded: recorded.clone(), bytes: |id| id.0 }
     }
 }
 
@@ -107,23 +121,31 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`] at the part of the log that differs: it is malformed, or it pays the same secret hash under other terms or
-    /// twice.
+    /// [`Code::TransactionMismatch`] at the part of the log that differs: it is malformed, or it pays the same secret hash under other terms, with
+    /// other destination data or twice.
     pub fn read(&mut self, transaction: B256, receipt: usize, log: SentLog<'_>, at: impl Fn() -> String) -> Result<(), Refusal> {
-        if log.address != self.contract || log.topics.first() != Some(&read::INITIATED) {
+        let is_payment = log.topics.first().is_some_and(|name| [read::INITIATED, read::DESTINATION_DATA].contains(name));
+        if log.address != self.contract || !is_payment {
             return Ok(());
         }
         let at = at();
         let malformed = |why: read::Unclear| Refusal::new(Code::TransactionMismatch, at.as_str()).with_reason(why.to_string());
+        let place = EventPlace { receipt, event: &at, order_id: "/topics/1" };
+        if let Some((event, data)) = read::destination_data(log.topics, log.data).map_err(malformed)? {
+            return self.events.add_data(transaction, &event, &data, place);
+        }
         match read::event(log.topics, log.data).map_err(malformed)? {
-            Some(event) => self.events.add(transaction, &event, EventPlace { receipt, event: &at, order_id: "/topics/1" }),
+            Some(event) => self.events.add(transaction, &event, place),
             None => Ok(()),
         }
     }
 
     /// Returns the transaction that paid; `None` if no log shows the payment.
-    #[must_use]
-    pub fn transaction(self) -> Option<B256> {
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] at the log that shows the payment, if no log shows the order's destination data.
+    pub fn transaction(self) -> Result<Option<B256>, Refusal> {
         self.events.transaction()
     }
 }

@@ -43,6 +43,7 @@ sol! {
         function getL1FeeUpperBound(uint256 unsignedTxSize);
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
+        event InitiatedWithDestinationData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount, bytes destinationData);
         event Redeemed(bytes32 indexed orderId, bytes32 indexed secretHash, bytes secret);
         event Refunded(bytes32 indexed orderId);
         event Transfer(address indexed from, address indexed to, uint256 value);
@@ -58,6 +59,9 @@ pub const NATIVE: Address = Address::repeat_byte(0xee);
 
 /// First topic of the event that an order was funded, in both layouts.
 pub const INITIATED: B256 = Views::Initiated::SIGNATURE_HASH;
+/// First topic of the event with the destination data of an order. Version 3 emits it after [`INITIATED`], also for empty data, if the call has
+/// the argument.
+pub const DESTINATION_DATA: B256 = Views::InitiatedWithDestinationData::SIGNATURE_HASH;
 /// First topic of the event that an order was redeemed.
 pub const REDEEMED: B256 = Views::Redeemed::SIGNATURE_HASH;
 /// First topic of the event that an order was refunded.
@@ -219,6 +223,23 @@ pub fn event(topics: &[B256], data: &[u8]) -> Result<Option<HtlcEvent>, Unclear>
         _ => return Ok(None),
     };
     Ok(Some(event))
+}
+
+/// Decodes the event with the destination data of an order: [`HtlcEvent::Initiated`] with the terms that it repeats, and the data. Returns `None`
+/// for any other event.
+///
+/// # Errors
+///
+/// [`Unclear`] if it has other topics, or anything but the encoding of the data.
+pub fn destination_data(topics: &[B256], data: &[u8]) -> Result<Option<(HtlcEvent, Bytes)>, Unclear> {
+    let malformed = Unclear("an event of the HTLC is malformed");
+    let Some((&DESTINATION_DATA, rest)) = topics.split_first() else { return Ok(None) };
+    let [order_id, secret_hash, amount] = *rest else { return Err(malformed) };
+    let (bytes,) = Views::InitiatedWithDestinationData::abi_decode_data_validate(data).map_err(|_| malformed)?;
+    if data != (bytes.clone(),).abi_encode_params() {
+        return Err(malformed);
+    }
+    Ok(Some((HtlcEvent::Initiated { order_id, secret_hash: SecretHash(secret_hash.0), amount: amount.into() }, bytes)))
 }
 
 /// Decodes a log of the HTLC in the JSON form of `eth_getLogs`. Reads `address`, `topics`, `data` and, if present, `removed`. Returns

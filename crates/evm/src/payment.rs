@@ -19,7 +19,8 @@ impl Deposit {
     /// `status` is what `wallet_getCallsStatus` returned: see [`received::calls_status`](crate::received::calls_status); or the receipt of a
     /// transaction, also of another account: see [`received::receipt`](crate::received::receipt). The calls must be
     /// confirmed, and the contract must have emitted `Initiated` with the order's secret hash and amount, and with the swap id that
-    /// follows from all terms of the order. Logs of other contracts and of other orders are skipped.
+    /// follows from all terms of the order. If the order's call has destination data, the contract must have emitted the same data. Logs of other
+    /// contracts and of other orders are skipped.
     ///
     /// **The wallet's provider states all this.** It shows what the wallet did, for a wallet that is trusted to say so. Whether the
     /// payment is on chain, and final, is decided by the [reader](crate::reader::HtlcReader) of the source HTLC. What else the bundle
@@ -40,8 +41,8 @@ impl Deposit {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`], located in the status, if the calls are not confirmed, are on another chain, do not contain the
-    /// payment, or pay the same secret hash under other terms or twice. Also, without a location, if the swap ids of the contract do not
-    /// commit to redeemer and timelock.
+    /// payment, or pay the same secret hash under other terms, with other destination data or twice. Also, without a location, if the swap ids of
+    /// the contract do not commit to redeemer and timelock, or if the order's record has another id.
     pub fn find_payment(&self, status: &CallsStatus) -> Result<B256, Refusal> {
         let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
         // The swap id commits to the chain, too.
@@ -64,6 +65,7 @@ impl Deposit {
             sender: self.sender,
             terms: &self.terms,
             rule: &self.swap_id_rule,
+            is_gasless: self.typed_data.is_some(),
         };
         let mut search = payment.search()?;
         for (receipt_index, receipt) in status.receipts.iter().enumerate() {
@@ -83,6 +85,6 @@ impl Deposit {
                 "no event of the contract shows that the order was paid"
             })
         };
-        search.transaction().ok_or_else(missing)
+        search.transaction()?.ok_or_else(missing)
     }
 }

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 /// Topic 0 of `Initiated` (`docs/spec/evm.md#events`).
 const INITIATED: &str = "0x01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
+/// Topic 0 of `InitiatedWithDestinationData`.
+const DESTINATION_DATA: &str = "0x380328b26f928a9e51ec19f8e2199a2bce34db266d093d1e0104bce139ed7555";
 const TRANSACTION: B256 = B256::repeat_byte(0x77);
 /// An order whose record has the swap id of version 3, as an outside tool computed it.
 const CASE: &str = "evm-record-evm-v3";
@@ -18,6 +20,28 @@ fn initiated(order: &VerifiedOrder, id: &str) -> Value {
     let topics =
         [INITIATED.to_owned(), format!("0x{id}"), deposit.terms.secret_hash.to_string(), B256::from(deposit.terms.amount).to_string()];
     json!({ "address": deposit.initiate.to, "topics": topics, "data": "0x" })
+}
+
+/// The log with the destination data of an order, as version 3 of the contract emits it after the other.
+fn with_data(order: &VerifiedOrder, id: &str, data: &[u8]) -> Value {
+    let mut log = initiated(order, id);
+    log["topics"][0] = json!(DESTINATION_DATA);
+    log["data"] = json!(format!("0x{}", hex::encode(encoded(data))));
+    log
+}
+
+/// The ABI encoding of bytes: the offset, the length, and the bytes up to a whole word.
+fn encoded(data: &[u8]) -> Vec<u8> {
+    let mut encoded = [U256::from(32), U256::from(data.len())].map(|word| word.to_be_bytes::<32>()).concat();
+    encoded.extend_from_slice(data);
+    encoded.resize(64 + data.len().div_ceil(32) * 32, 0);
+    encoded
+}
+
+/// The logs of the order's own call, by a contract that gives it this swap id.
+fn logs(order: &VerifiedOrder, id: &str) -> Vec<Value> {
+    let data = order.deposit().terms.destination_data.as_ref().map(|data| with_data(order, id, data));
+    [initiated(order, id)].into_iter().chain(data).collect()
 }
 
 /// A transfer of the token, and the event of another user's order in the same bundle.
@@ -75,8 +99,7 @@ fn a_bundled_payment_is_found_by_the_swap_id() -> TestResult {
         let line = case.json();
         let Some(version) = line["order"]["version"].as_str() else { continue };
         let (order, id) = (verified::<Evm>(&case), recorded_id(&case));
-        let [transfer, other] = other_logs(&order);
-        let bundle = status(&order, &[transfer, other, initiated(&order, &id)]);
+        let bundle = status(&order, &[other_logs(&order).to_vec(), logs(&order, &id)].concat());
         if version == "v1" {
             // This formula commits neither to the redeemer nor to the timelock.
             let (location, message) = find(&order, &bundle).unwrap_err();
@@ -135,8 +158,11 @@ fn without_a_record_the_swap_id_follows_from_the_terms() -> TestResult {
                     Some(EvmGeneration::V3) => version == Version::V3,
                     Some(_) => version == Version::V2 && !is_native,
                 };
-                let result = find(&order, &status(&order, &[initiated(&order, &id)]));
+                let result = find(&order, &status(&order, &logs(&order, &id)));
                 assert_eq!(result.is_ok(), is_proof, "{}, {pin:?}, {version:?}: {result:?}", case.id);
+                if let Err((location, message)) = &result {
+                    assert_eq!(location.is_empty(), message.contains("no formula of the contract's swap ids is known"), "{message}");
+                }
                 seen += 1;
             }
         }
@@ -193,6 +219,78 @@ fn a_bundle_that_does_not_pay_the_order_is_refused() {
         let message = find(&order, &changed).unwrap_err().1;
         assert!(message.contains(words), "{message}");
     }
+}
+
+/// Destination data is not in the swap id. The contract emits it in an event of its own.
+#[test]
+fn a_bundle_with_other_destination_data_is_refused() {
+    let mut seen = 0;
+    for id in ["evm-v3-destination-data", "evm-v3-on-behalf", "evm-destination-data-empty", "evm-destination-data-1-kib", CASE] {
+        let order = verified::<Evm>(&fixture::<Evm>(id));
+        let own = order.deposit().terms.destination_data.as_ref().map(|data| data.to_vec());
+        let swap_id = match fixture::<Evm>(id).json()["order"]["source_swap"]["swap_id"].as_str() {
+            Some(recorded) => recorded.to_owned(),
+            None => {
+                let deposit = order.deposit();
+                let (initiator, terms) = (deposit.terms.initiator.unwrap_or(deposit.sender), &deposit.terms);
+                let swap = SwapIdInput {
+                    secret_hash: &terms.secret_hash.0,
+                    initiator: initiator.as_slice(),
+                    redeemer: terms.redeemer.as_slice(),
+                    timelock: terms.timelock.try_into().unwrap(),
+                    amount: terms.amount,
+                };
+                hex::encode(swap_id::evm(Version::V3, deposit.chain_id, &swap, deposit.initiate.to.as_slice()))
+            }
+        };
+        let paid = initiated(&order, &swap_id);
+        let found = |data: Option<&[u8]>| {
+            let data = data.map(|data| with_data(&order, &swap_id, data));
+            find(&order, &status(&order, &[paid.clone()].into_iter().chain(data).collect::<Vec<_>>()))
+        };
+        assert_eq!(found(own.as_deref()), Ok(TRANSACTION), "{id}");
+        let mut changed = own.clone().unwrap_or_default();
+        changed.push(1);
+        let mut others = vec![Some(changed.clone()), None, Some(Vec::new())];
+        changed[0] ^= 1;
+        others.push(Some(changed));
+        for other in others.into_iter().filter(|other| *other != own) {
+            let (location, message) = found(other.as_deref()).unwrap_err();
+            assert_eq!(location, if other.is_some() { "/receipts/0/logs/1/data" } else { "/receipts/0/logs/0" }, "{id}, {other:?}");
+            assert!(message.contains("destination data"), "{message}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 18);
+}
+
+/// The event with the data is compared as strictly as the other.
+#[test]
+fn a_malformed_event_with_destination_data_is_refused() {
+    let case = fixture::<Evm>("evm-v3-destination-data");
+    let (order, id) = (verified::<Evm>(&case), recorded_id(&case));
+    let honest = status(&order, &logs(&order, &id));
+    assert_eq!(find(&order, &honest), Ok(TRANSACTION));
+    let data = honest["receipts"][0]["logs"][1]["data"].as_str().unwrap().to_owned();
+    let topics = honest["receipts"][0]["logs"][1]["topics"].clone();
+    let at = "/receipts/0/logs/1";
+    for (member, value, location) in [
+        // The event of another contract, and of another order, says nothing about this one.
+        ("/address", json!(Address::repeat_byte(9)), "/receipts/0/logs/0"),
+        ("/topics/2", json!(B256::repeat_byte(9)), "/receipts/0/logs/0"),
+        ("/topics/1", json!(B256::repeat_byte(9)), "/receipts/0/logs/1/topics/1"),
+        ("/topics/3", json!(B256::repeat_byte(9)), at),
+        ("/topics", json!([topics[0], topics[1], topics[2]]), at),
+        ("/data", json!("0x"), at),
+        ("/data", json!(format!("{data}{}", "00".repeat(32))), at),
+        ("/data", json!(format!("{}01", &data[..data.len() - 2])), at),
+    ] {
+        let mut changed = honest.clone();
+        set(&mut changed, &format!("{at}{member}"), value.clone());
+        assert_eq!(refused(&order, &changed), location, "{member} = {value}");
+    }
+    let twice = [logs(&order, &id), vec![logs(&order, &id)[1].clone()]].concat();
+    assert_eq!(refused(&order, &status(&order, &twice)), "/receipts/0/logs/2");
 }
 
 #[test]

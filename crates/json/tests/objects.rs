@@ -205,8 +205,14 @@ fn the_payment_of_another_account_is_found_by_its_effect() {
     let (tron, case) = order("tron", "tron-record-native-v3");
     let Verified::Tron(verified) = &tron else { panic!("an order on Tron") };
     let contract = format!("{:x}", verified.deposit().initiate.to.bytes());
-    let log = json!({"address": contract, "topics": event(&case, ""), "data": ""});
-    let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": [log]});
+    // The destination data is empty: its offset and its length.
+    let mut data = event(&case, "");
+    data[0] = json!("380328b26f928a9e51ec19f8e2199a2bce34db266d093d1e0104bce139ed7555");
+    let logs = [
+        json!({"address": contract, "topics": event(&case, ""), "data": ""}),
+        json!({"address": contract, "topics": data, "data": format!("{:064x}{:064x}", 32, 0)}),
+    ];
+    let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": logs});
     assert_eq!(find(&tron, &info), Ok("77".repeat(32)));
     info["receipt"]["result"] = json!("OUT_OF_TIME");
     assert_eq!(find(&tron, &info), refused("transaction_mismatch", "/calls/receipt/result"));

@@ -254,6 +254,16 @@ pub fn event(generation: &StarknetGeneration, keys: &[Felt], data: &[Felt]) -> R
     Ok(Some(HtlcEvent::Initiated { order_id, secret_hash, amount: number(amount).map_err(|_| MALFORMED)? }))
 }
 
+/// Returns the destination data of an event that [`event`] decodes; `None` for an event without.
+#[must_use]
+pub fn destination_data<'a>(generation: &StarknetGeneration, keys: &[Felt], data: &'a [Felt]) -> Option<&'a [Felt]> {
+    if keys.first() != Some(&INITIATED_WITH_DESTINATION_DATA) {
+        return None;
+    }
+    // The secret hash, both halves of the amount, and the length are in front.
+    data.get(generation.hash_words.saturating_add(3)..)
+}
+
 /// Decodes an event in the JSON form of `starknet_getEvents`. Reads `from_address`, `keys` and `data`. Returns `None` for an event that
 /// is not about the progress of an order.
 ///

@@ -1,5 +1,6 @@
 //! The payment of an order in the transaction of another account, by the event that the contract emitted.
 
+use countersign_core::chains::swap_id::{self, StarknetFormula, SwapIdInput};
 use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Quorum, Reader};
 use countersign_core::{Code, Refusal, StarknetGeneration};
 use countersign_starknet::reader::{Effect, EffectQuery};
@@ -16,12 +17,19 @@ fn hex(felt: Felt) -> String {
     format!("{felt:#x}")
 }
 
-/// The event that the contract emits for an order with this id.
+/// The event that the contract emits for the order's own call if it gives the order this id.
 fn initiated(order: &VerifiedOrder, id: Felt) -> Value {
+    with_data(order, id, order.deposit().destination_data.as_deref())
+}
+
+/// The event of a call with this destination data.
+fn with_data(order: &VerifiedOrder, id: Felt, destination_data: Option<&[Felt]>) -> Value {
     let deposit = order.deposit();
     let words = deposit.terms.secret_hash.0.chunks(4).map(Felt::from_bytes_be_slice);
-    let data: Vec<_> = words.chain(felt::halves(deposit.terms.amount)).map(hex).collect();
-    json!({"from_address": hex(deposit.initiate.to), "keys": [hex(read::INITIATED), hex(id)], "data": data})
+    let array = destination_data.map(|data| [&[Felt::from(data.len())], data].concat()).unwrap_or_default();
+    let data: Vec<_> = words.chain(felt::halves(deposit.terms.amount)).chain(array).map(hex).collect();
+    let name = if destination_data.is_some() { read::INITIATED_WITH_DESTINATION_DATA } else { read::INITIATED };
+    json!({"from_address": hex(deposit.initiate.to), "keys": [hex(name), hex(id)], "data": data})
 }
 
 /// What a node returns for the transaction of a paymaster that executes the owner's calls, in the form of the RPC specification.
@@ -57,6 +65,16 @@ fn recorded_id(case: &Case) -> Option<Felt> {
     Some(felt::parse(&format!("0x{}", line["order"]["source_swap"]["swap_id"].as_str()?)).unwrap())
 }
 
+/// The id that the contract gives to the order of an owner that sends for itself.
+fn computed_id(order: &VerifiedOrder) -> Felt {
+    let (deposit, terms) = (order.deposit(), &order.deposit().terms);
+    let [initiator, redeemer, htlc] = [deposit.sender, terms.redeemer, deposit.initiate.to].map(|felt| felt.to_bytes_be());
+    let (secret_hash, timelock) = (&terms.secret_hash.0, terms.timelock.try_into().unwrap());
+    let swap = SwapIdInput { secret_hash, initiator: &initiator, redeemer: &redeemer, timelock, amount: terms.amount };
+    let chain = felt::to_short_string(&deposit.chain_id).unwrap();
+    Felt::from_bytes_be(&swap_id::starknet(StarknetFormula::TermsAndContract, &chain, &swap, &htlc)[0])
+}
+
 /// The ids of the records, computed by the outside tool, are those by which payments are found: of the owner and of a delegate.
 #[test]
 fn a_payment_of_another_account_is_found_by_the_order_id() -> TestResult {
@@ -68,9 +86,13 @@ fn a_payment_of_another_account_is_found_by_the_order_id() -> TestResult {
             assert_eq!(find(&order, &receipt), Ok(TRANSACTION), "{}", case.id);
             found += 1;
         } else {
-            // The ids of the other generations do not commit to all terms, or their events are not known.
+            let words = match order.deposit().terms.generation.name {
+                "2025_02" => "do not commit to redeemer and timelock",
+                "captured_2025_07" => "the events of the contract are not known",
+                _ => "no formula of the contract's swap ids is known",
+            };
             let (location, message) = find(&order, &receipt).unwrap_err();
-            assert!(location.is_empty() && message.contains("do not commit"), "{}: {message}", case.id);
+            assert!(location.is_empty() && message.contains(words), "{}: {message}", case.id);
             unproven += 1;
         }
     }
@@ -78,16 +100,43 @@ fn a_payment_of_another_account_is_found_by_the_order_id() -> TestResult {
     Ok(())
 }
 
-/// The event with destination data is emitted in place of the other.
+/// The event with destination data is emitted in place of the other. No id commits to the data, so it is compared.
 #[test]
-fn the_event_with_destination_data_shows_the_payment_too() {
-    let case = fixture::<Starknet>("starknet-2025-11-destination-data-empty");
-    let (order, id) = (verified::<Starknet>(&case), recorded_id(&case).unwrap());
-    let mut receipt = receipt(&order, id);
-    receipt["events"][2]["keys"][0] = json!(hex(read::INITIATED_WITH_DESTINATION_DATA));
-    assert_eq!(refused(&order, &receipt), "/events/2", "without the data");
-    receipt["events"][2]["data"].as_array_mut().unwrap().push(json!("0x0"));
-    assert_eq!(find(&order, &receipt), Ok(TRANSACTION));
+fn a_payment_with_other_destination_data_is_refused() {
+    let cases = ["", "-destination-data", "-destination-data-empty", "-destination-data-longest"].map(|kind| format!("{CASE}{kind}"));
+    let mut seen = Vec::new();
+    for id in cases {
+        let case = fixture::<Starknet>(&id);
+        let order = verified::<Starknet>(&case);
+        let id_on_chain = recorded_id(&case).unwrap_or_else(|| computed_id(&order));
+        let own = order.deposit().destination_data.clone();
+        let found = |data: Option<&[Felt]>| {
+            let mut receipt = receipt(&order, id_on_chain);
+            receipt["events"][2] = with_data(&order, id_on_chain, data);
+            find(&order, &receipt).map_err(|(location, message)| {
+                assert!(message.contains("destination data"), "{message}");
+                location
+            })
+        };
+        assert_eq!(found(own.as_deref()), Ok(TRANSACTION), "{id}");
+        let felts = own.clone().unwrap_or_default();
+        let changed: Vec<_> = felts.iter().map(|felt| *felt + Felt::ONE).collect();
+        let others = [Some(vec![Felt::THREE]), Some(Vec::new()), Some(changed), Some(felts.iter().copied().skip(1).collect()), None];
+        for other in others.into_iter().filter(|other| *other != own) {
+            // The gasless message has no data, so that a payment by it does not show that there is none.
+            let is_same = other.is_none() && felts.is_empty() && order.deposit().typed_data.is_some();
+            let location = if other.is_some() { "/events/2/data" } else { "/events/2" };
+            assert_eq!(found(other.as_deref()), if is_same { Ok(TRANSACTION) } else { Err(location.to_owned()) }, "{id}: {other:?}");
+            seen.push(is_same);
+        }
+        // Without the length.
+        if own.is_some() {
+            let mut receipt = receipt(&order, id_on_chain);
+            receipt["events"][2]["data"].as_array_mut().unwrap().truncate(10);
+            assert_eq!(refused(&order, &receipt), "/events/2");
+        }
+    }
+    assert!(seen.contains(&true) && seen.len() > 12, "{seen:?}");
 }
 
 #[test]

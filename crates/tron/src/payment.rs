@@ -17,7 +17,8 @@ impl Deposit {
     ///
     /// `info` is what `/wallet/gettransactioninfobyid` returned: see [`received::transaction_info`](crate::received::transaction_info). The
     /// transaction must have succeeded, and the contract must have emitted `Initiated` with the order's secret hash and amount, and with the
-    /// swap id that follows from all terms of the order. Logs of other contracts and of other orders are skipped.
+    /// swap id that follows from all terms of the order. It must have emitted the order's destination data, too; data that is empty also counts
+    /// without, if the order has a gasless message, which takes none. Logs of other contracts and of other orders are skipped.
     ///
     /// **Whoever returned the answer states all this.** It is bound to nothing. From a node it counts if enough nodes agree
     /// ([`reader::Effect`](crate::reader::Effect)). Whether the payment is final, and still locked, is decided by the
@@ -38,8 +39,8 @@ impl Deposit {
     /// # Errors
     ///
     /// [`Code::TransactionMismatch`], located in the answer, if the transaction failed, does not contain the payment, or pays the same secret
-    /// hash under other terms or twice. Also, without a location, if no swap id of the contract commits to redeemer and timelock and is that
-    /// of the order's record.
+    /// hash under other terms, with other destination data or twice. Also, without a location, if the swap ids of the contract do not commit to
+    /// redeemer and timelock, or if the order's record has another id.
     pub fn find_payment(&self, info: &TransactionInfo) -> Result<B256, Refusal> {
         let differs = |location: &str| Refusal::new(Code::TransactionMismatch, location);
         if !info.is_success {
@@ -51,12 +52,13 @@ impl Deposit {
             sender: self.sender.bytes(),
             terms: &self.terms,
             rule: &self.swap_id_rule,
+            is_gasless: self.typed_data.is_some(),
         };
         let mut search = payment.search()?;
         for (index, log) in info.logs.iter().enumerate() {
             let sent = SentLog { address: log.address.bytes(), topics: &log.topics, data: &log.data };
             search.read(info.transaction_id, 0, sent, || format!("/log/{index}"))?;
         }
-        search.transaction().ok_or_else(|| differs("/log").with_reason("no event of the contract shows that the order was paid"))
+        search.transaction()?.ok_or_else(|| differs("/log").with_reason("no event of the contract shows that the order was paid"))
     }
 }

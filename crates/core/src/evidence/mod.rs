@@ -19,7 +19,7 @@ pub use agreed::combine;
 pub use event::HtlcEvent;
 pub use head::{HeadDoubt, check_head_time};
 pub use judge::{Difference, Hold, HoldCode, Judgement};
-pub use payment::{EventPlace, PaymentSearch};
+pub use payment::{EventPlace, PaymentSearch, PaymentTerms, SwapIds};
 pub use precondition::{Precondition, Stage};
 pub use state::{Finding, HtlcState, LockedHtlc, ObservedAt};
 pub(crate) use terms::collect;

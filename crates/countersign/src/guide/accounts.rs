@@ -28,6 +28,7 @@
 //! | the transaction took effect | its status; an answer without one is refused |
 //! | the pinned contract was paid, and nobody else | the contract's own event; on Solana the program's instruction |
 //! | initiator, redeemer, timelock, secret hash, amount | EVM, Tron, Starknet: the swap id in the event is a hash of all of them; Solana: the arguments and accounts of the instruction |
+//! | destination data | EVM, Tron: the event `InitiatedWithDestinationData` beside the other; Starknet: the same event in place of the other; Solana: the arguments. Empty data need not be shown if the order has a gasless message, which takes none |
 //! | it was paid once | a second payment of this secret hash in the transaction is refused |
 //!
 //! | not proven | who can tell |
@@ -38,8 +39,9 @@
 //! | who of the account's owners agreed | the account's code |
 //!
 //! Where the swap id does not commit to all terms (contracts of EVM and Tron with formula v1, the `old` native contract, generations of Starknet
-//! other than `2025_11`), the event proves nothing and is refused; on Sui no such text is taken. There the reader of the source leg shows the
-//! payment, whoever sent it.
+//! other than `2025_11`), the event proves nothing and is refused; on Sui no such text is taken. A gasless payment on Tron does not show
+//! destination data that is not empty, because the signed message leaves it out, and is refused too. There the reader of the source leg shows the
+//! payment, whoever sent it. No state of a contract has destination data, so the reader does not prove it.
 //! A log line of Solana is never read: any program can write one.
 //!
 #![cfg_attr(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana"), doc = "```")]

@@ -24,8 +24,12 @@ fn info(more: u64) -> Value {
     let deposit = order.deposit();
     let swap_id = case(Family::Tron, CASE).json()["order"]["source_swap"]["swap_id"].as_str().unwrap().parse().unwrap();
     let amount = deposit.terms.amount + countersign::U256::from(more);
-    let event = log(deposit.initiate.to, &[read::INITIATED, swap_id, deposit.terms.secret_hash, amount.into()], &[]);
-    json!({"id": bare(ID), "blockNumber": 7, "receipt": {"result": "SUCCESS"}, "log": [event]})
+    let event = |name, data: &[u8]| log(deposit.initiate.to, &[name, swap_id, deposit.terms.secret_hash, amount.into()], data);
+    // The destination data is empty: its offset and its length.
+    let mut empty = [0; 64];
+    empty[31] = 32;
+    let events = [event(read::INITIATED, &[]), event(read::DESTINATION_DATA, &empty)];
+    json!({"id": bare(ID), "blockNumber": 7, "receipt": {"result": "SUCCESS"}, "log": events})
 }
 
 async fn paid(answers: &[&Value], id: &str) -> Result<bool, NodeError> {
