@@ -214,6 +214,9 @@ fn the_payment_of_another_account_is_found_by_its_effect() {
     ];
     let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": logs});
     assert_eq!(find(&tron, &info), Ok("77".repeat(32)));
+    info["blockNumber"] = json!(0);
+    assert_eq!(find(&tron, &info), refused("wrong_type", "/calls/blockNumber"));
+    info["blockNumber"] = json!(1);
     info["receipt"]["result"] = json!("OUT_OF_TIME");
     assert_eq!(find(&tron, &info), refused("transaction_mismatch", "/calls/receipt/result"));
     assert_eq!(find(&tron, &json!({})), refused("missing_field", "/calls/id"));

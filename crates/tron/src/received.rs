@@ -35,14 +35,14 @@ pub fn from_json(text: &[u8]) -> Result<SignedTronTransaction, Refusal> {
     SignedTronTransaction::from_json(text)
 }
 
-/// Parses what `/wallet/gettransactioninfobyid` returns: an object with `id`, `receipt` and, if the transaction has any, `log`. Other members
-/// are ignored. There may be at most 256 logs, whose data may have at most 256 KiB each. The transaction may be that of any account, such as
-/// an owner of a contract with several owners, or a relay.
+/// Parses what `/wallet/gettransactioninfobyid` returns: an object with `id`, `blockNumber`, `receipt` and, if the transaction has any, `log`.
+/// Other members are ignored. The transaction must be in a block. There may be at most 256 logs, whose data may have at most 256 KiB each. The
+/// transaction may be that of any account, such as an owner of a contract with several owners, or a relay.
 ///
 /// # Errors
 ///
 /// The codes of malformed JSON; [`Code::MissingField`](countersign_core::Code::MissingField), also for the empty object of a node that does
-/// not know the transaction; [`Code::WrongType`](countersign_core::Code::WrongType), also for too many entries; a `hex_` code.
+/// not know the transaction; [`Code::WrongType`](countersign_core::Code::WrongType), also for too many entries and without a block; a `hex_` code.
 pub fn transaction_info(text: &[u8]) -> Result<TransactionInfo, Refusal> {
     let value = json::parse(text)?;
     read_info(&Cursor::root(&value, ""))

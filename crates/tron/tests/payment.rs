@@ -264,6 +264,10 @@ fn what_a_node_says_is_parsed_strictly() {
     for (member, value, code) in [
         ("/id", json!("12"), Code::HexLength),
         ("/id", Value::Null, Code::MissingField),
+        // Nodes omit numbers that are 0.
+        ("/blockNumber", Value::Null, Code::WrongType),
+        ("/blockNumber", json!(0), Code::WrongType),
+        ("/blockNumber", json!("60000000"), Code::WrongType),
         ("/receipt", Value::Null, Code::MissingField),
         ("/receipt/result", json!(1), Code::WrongType),
         ("/result", json!(true), Code::WrongType),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::call::{Log, read_logs_of};
 use super::receipt::has_succeeded;
-use super::{OnChain, View, contradiction, count, hash, post, value};
+use super::{OnChain, View, count, hash, post, value};
 use crate::Address;
 
 /// The transaction whose effect is read.
@@ -38,9 +38,6 @@ impl Question for OnChain<EffectOf> {
         let Some(named) = members.get("id") else { return Ok(Equal(None)) };
         if hash(&named)? != self.subject.0.0 {
             return Err(named.refuse(Code::TransactionMismatch).with_expected(hex::encode(self.subject.0)).into());
-        }
-        if count(members.get("blockNumber"))? == 0 {
-            return Err(contradiction("/blockNumber", "the transaction is in no block").into());
         }
         Ok(Equal(Some(read_info(&cursor)?)))
     }
@@ -72,10 +69,14 @@ pub struct InfoLog {
     pub data: Vec<u8>,
 }
 
-/// Reads the answer to `gettransactioninfobyid`.
+/// Reads the answer to `gettransactioninfobyid`. Nodes also know transactions that are in no block yet, which are refused.
 pub(crate) fn read_info(info: &Cursor<'_, '_>) -> Result<TransactionInfo, Refusal> {
     let members = info.object()?;
-    let (transaction_id, is_success) = (hash(&members.need("id")?)?.into(), has_succeeded(&members)?);
+    let transaction_id = hash(&members.need("id")?)?.into();
+    if count(members.get("blockNumber"))? == 0 {
+        return Err(members.at().key("blockNumber").refuse(Code::WrongType).with_reason("the transaction is in no block"));
+    }
+    let is_success = has_succeeded(&members)?;
     let logs = members.get("log").map(|logs| read_logs_of(|_| true, &logs)).transpose()?.unwrap_or_default();
     let logs = logs.into_iter().map(|Log { address, topics, data }| InfoLog { address: address.into(), topics, data }).collect();
     Ok(TransactionInfo { transaction_id, is_success, logs })
