@@ -12,7 +12,7 @@ use crate::failure::{Failure, usage};
 use crate::files;
 use crate::input::{CaseArgs, TrustArgs};
 use crate::nodes::NodeArgs;
-use crate::sent::{Found, Sent};
+use crate::sent::{Found, Sent, may_be_of_another};
 use crate::session::Session;
 use crate::state::StateArgs;
 use crate::{service, show};
@@ -106,28 +106,31 @@ fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -
     }
 }
 
-/// Proves the transaction with this id. One that is not of the order may be that of a bundler or a relay: what it did decides then, if the
-/// endpoints have its receipt.
+/// Proves the transaction with this id. One that is not of the order, or that cannot be read as one of any order, may be that of a bundler or
+/// a relay: what it did decides then, if the endpoints have its receipt.
 async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found, Failure> {
     let found = |form, (role, changed)| Found { role, changed, form, transaction: Some(id.to_owned()) };
-    let matched = match nodes.sent(order.chain(), id).await {
-        Ok(Some(transaction)) => order.match_with_warnings(&transaction),
+    let refused = |refusal: Refusal| after_sending(refusal.with_prefix("/transaction"));
+    let failure = match nodes.sent(order.chain(), id).await {
+        Ok(Some(transaction)) => match order.match_with_warnings(&transaction) {
+            Ok(matched) => return Ok(found("transaction", matched)),
+            Err(refusal) if may_be_of_another(&refusal) => refused(refusal),
+            Err(refusal) => return Err(refused(refusal)),
+        },
         Ok(None) => {
             let message = format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain());
             return Err(Failure::Network { code: "transaction_unknown", message });
         }
         // A kind that no order needs, such as one that delegates the account.
-        Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch => Err(refusal),
+        Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch => refused(refusal),
+        // The endpoints answered, with what this program does not read, such as a list that is longer than any order's.
+        Err(error @ (NodeError::Malformed { .. } | NodeError::Disagree { .. })) => error.into(),
         Err(error) => return Err(error.into()),
     };
-    match matched {
-        Ok(matched) => Ok(found("transaction", matched)),
-        // Not where the policy refuses what the wallet changed.
-        Err(refusal) if refusal.code() == Code::TransactionMismatch && nodes.find_payment(order, id).await.unwrap_or_default() => {
-            Ok(found("receipt", (Role::Initiate, Warnings::default())))
-        }
-        Err(refusal) => Err(after_sending(refusal.with_prefix("/transaction"))),
+    if nodes.find_payment(order, id).await.unwrap_or_default() {
+        return Ok(found("receipt", (Role::Initiate, Warnings::default())));
     }
+    Err(failure)
 }
 
 /// What was sent is not signed any more: nobody is told not to.

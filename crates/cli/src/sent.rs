@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use countersign::bitcoin::received;
+use countersign::json::Cursor;
 use countersign::{Code, Family, Refusal, Role, Verified, Warnings, json, solana, text};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -59,6 +60,7 @@ struct Wrapped<'a> {
     transaction: Option<&'a RawValue>,
     #[serde(borrow)]
     meta: Option<&'a RawValue>,
+    effects: Option<IgnoredAny>,
     #[serde(borrow)]
     raw: Option<&'a RawValue>,
     #[serde(borrow, rename = "rawTransaction")]
@@ -136,7 +138,11 @@ impl Sent {
             (Family::Tron, Wrapped { transaction: Some(value), .. }) => inner(value),
             // eth_signTransaction returns the bytes beside the decoded transaction; web3.js calls them rawTransaction.
             (Family::Evm, Wrapped { raw: Some(value), .. } | Wrapped { raw_transaction: Some(value), .. }) => inner(value),
-            (Family::Sui, Wrapped { raw_transaction: Some(value), .. }) => inner(value),
+            // A node shows the effects beside the bytes if it was asked for both.
+            (Family::Sui, Wrapped { raw_transaction: Some(value), effects, .. }) => Ok(match inner(value)? {
+                Self::Bytes(bytes) if effects.is_some() => Self::Shown { bytes, effect: text.into() },
+                other => other,
+            }),
             // What the wallet standard's signTransaction returns.
             (Family::Sui, Wrapped { bytes: Some(bytes), signature: Some(signature), .. }) => {
                 Ok(Self::Json(format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get()).into_bytes()))
@@ -179,10 +185,14 @@ impl Sent {
             (Self::Calls(effect), _) => by_effect(order, effect),
             // What is not the owner's own transaction may pay the order nevertheless. If it does not, the difference is what helps.
             (Self::Shown { bytes, effect }, _) => match Self::Bytes(bytes.clone()).find(order) {
-                Err(refusal) if refusal.code() == Code::TransactionMismatch => by_effect(order, effect).map_err(|_| refusal),
-                matched => matched,
+                Ok(found) => check_outcome(order.family(), effect).map(|()| found),
+                Err(refusal) if may_be_of_another(&refusal) => by_effect(order, effect).map_err(|_| refusal),
+                Err(refusal) => Err(refusal),
             },
-            (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
+            (Self::Json(text), _) => {
+                let matched = countersign_json::match_with_warnings(order, text)?;
+                check_outcome(order.family(), text).map(|()| found(matched))
+            }
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
                 let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
@@ -192,6 +202,47 @@ impl Sent {
                 order.match_bytes_with_warnings(bytes).map(found).map_err(|refusal| refusal.with_prefix("/transaction"))
             }
         }
+    }
+}
+
+/// Returns whether a refused transaction may be that of another account, whose effect then decides. It may have a form that no order's has.
+/// Not where the policy refuses what the wallet changed: such a transaction is the owner's.
+pub(crate) fn may_be_of_another(refusal: &Refusal) -> bool {
+    refusal.code() != Code::WarningRefused
+}
+
+/// Refuses a transaction that failed, where the answer of the node that shows it says so. An answer without an outcome passes.
+fn check_outcome(family: Family, answer: &[u8]) -> Result<(), Refusal> {
+    let place = if family == Family::Tron { "/transaction" } else { "/calls" };
+    let value = json::parse(answer).map_err(|refusal| refusal.with_prefix(place))?;
+    let root = Cursor::root(&value, place);
+    let members = root.object()?;
+    let failed = |outcome: &Cursor<'_, '_>| outcome.at().refuse(Code::TransactionMismatch).with_reason("the transaction failed");
+    match family {
+        Family::Solana => {
+            let Some(meta) = members.get("meta") else { return Ok(()) };
+            let meta = meta.object()?;
+            meta.get("err").map_or(Ok(()), |error| Err(failed(&error)))
+        }
+        Family::Tron => {
+            let Some(results) = members.get("ret") else { return Ok(()) };
+            for result in results.array()? {
+                let result = result.object()?;
+                if let Some(outcome) = result.get("contractRet").filter(|outcome| !outcome.text().is_ok_and(|text| text == "SUCCESS")) {
+                    return Err(failed(&outcome));
+                }
+            }
+            Ok(())
+        }
+        Family::Sui => {
+            let Some(effects) = members.get("effects") else { return Ok(()) };
+            let effects = effects.object()?;
+            let Some(status) = effects.get("status") else { return Ok(()) };
+            let status = status.object()?;
+            let outcome = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
+            outcome.map_or(Ok(()), |outcome| Err(failed(&outcome)))
+        }
+        _ => Ok(()),
     }
 }
 

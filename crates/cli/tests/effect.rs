@@ -126,6 +126,87 @@ fn a_payment_of_another_account_is_proven_by_its_effect() {
     }
 }
 
+/// The owner's own transaction, in an answer that says that it failed: it locked nothing.
+#[test]
+fn an_own_transaction_that_failed_is_refused() {
+    let world = World::new("failed");
+    let solana = Line::load("solana", "solana-native-legacy");
+    let encoded = STANDARD.encode(solana.paying().0);
+    let in_block = |error: Value| json!({"slot": 1, "transaction": [encoded, "base64"], "meta": {"err": error}, "version": "legacy"});
+    let error = json!({"InstructionError": [2, {"Custom": 1}]});
+    let tron = Line::load("tron", "tron-token-approval-exact");
+    let with_outcome = |outcome: &str| {
+        let mut sent = tron.tron();
+        sent["ret"] = json!([{"contractRet": outcome}]);
+        sent
+    };
+    let sui = Line::load("sui", "sui-native");
+    let encoded = STANDARD.encode(sui.paying().0);
+    let executed = |status: Value| json!({"digest": "", "rawTransaction": encoded, "effects": {"status": status}});
+    let envelope = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    for (line, succeeded, failed, at) in [
+        (&solana, in_block(Value::Null), in_block(error.clone()), "/calls/meta/err"),
+        (&solana, envelope(in_block(Value::Null)), envelope(in_block(error)), "/calls/meta/err"),
+        (&tron, with_outcome("SUCCESS"), with_outcome("OUT_OF_ENERGY"), "/transaction/ret/0/contractRet"),
+        (
+            &sui,
+            executed(json!({"status": "success"})),
+            executed(json!({"status": "failure", "error": "MoveAbort"})),
+            "/calls/effects/status/status",
+        ),
+    ] {
+        let (code, shown) = world.of(line, succeeded.to_string().as_bytes());
+        assert_eq!((code, &shown["role"], &shown["form"]), (0, &json!("initiate"), &json!("transaction")), "{succeeded}: {shown}");
+        let (code, shown) = world.of(line, failed.to_string().as_bytes());
+        assert_eq!((code, &shown["error"]["code"]), (1, &json!("transaction_mismatch")), "{failed}: {shown}");
+        assert_eq!(&shown["error"]["at"], &json!(at), "{shown}");
+        assert!(shown["error"]["message"].as_str().unwrap().contains("the transaction failed"), "{shown}");
+    }
+}
+
+/// A transaction of another account that has a form which no order's has: what it did shows the payment nevertheless.
+#[test]
+fn a_payment_in_a_transaction_that_cannot_be_read_is_found_by_the_id() {
+    let world = World::new("effect-unread");
+    let (line, other) = (Line::load("starknet", "starknet-2025-11"), Line::load("starknet", "starknet-amount-one"));
+    let id = format!("0x7{}", "07".repeat(31));
+    let node = |change: fn(&mut Value), more: u64| {
+        let (mut sent, receipt) = (other.invoke(), receipt(&line, &id, more));
+        change(&mut sent);
+        Server::start(move |seen| {
+            let result = |call: &Value| {
+                let result = match call["method"].as_str().unwrap() {
+                    "starknet_chainId" => json!("0x534e5f4d41494e"),
+                    "starknet_specVersion" => json!("0.9.0"),
+                    "starknet_getTransactionReceipt" => receipt.clone(),
+                    _ => sent.clone(),
+                };
+                json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+            };
+            let reply = match serde_json::from_str(&seen.text()).unwrap() {
+                Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
+                call => result(&call),
+            };
+            Reply::json(200, reply.to_string())
+        })
+    };
+    let changes: [fn(&mut Value); 3] = [
+        |sent| sent["nonce_data_availability_mode"] = json!("L3"),
+        |sent| drop(sent.as_object_mut().unwrap().remove("tip")),
+        |sent| sent["type"] = json!("L1_HANDLER"),
+    ];
+    for change in changes {
+        for (more, count, expected) in [(0, 1, 0), (0, 2, 0), (1, 1, 1), (1, 2, 1)] {
+            let servers: Vec<_> = (0..count).map(|_| node(change, more)).collect();
+            let urls: Vec<_> =
+                servers.iter().enumerate().map(|(at, server)| json!({"url": server.base, "provider": format!("p{at}")})).collect();
+            let nodes = world.home.file("nodes.json", &json!({"starknet": urls}).to_string());
+            let (code, shown) = world.run(&line, &["--id", &id, "--nodes", &nodes]);
+            assert_eq!((code == 0, shown["form"].as_str()), (expected == 0, (expected == 0).then_some("receipt")), "{shown}");
+        }
+    }
+}
+
 /// By the id of a transaction that is not the order's: what it did shows the payment, if enough endpoints agree.
 #[test]
 fn a_payment_of_another_account_is_found_by_the_id() {
