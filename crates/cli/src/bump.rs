@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
         check_warnings(unsigned.warnings(), policy)?;
     } else {
-        let judge = Judge::chain(&nodes, order.terms().destination.chain()).unwrap_or(Judge::Owner);
+        let judge = judge(&kept, Judge::chain(&nodes, order.terms().destination.chain()));
         let (found, now, is_full) = (&[], show::now(), args.full);
         let payment = Payment { order: &order, unsigned: &unsigned, registry, quoted: None, found, judge, now, is_full };
         let after_no =
@@ -136,6 +136,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     Ok(OK)
 }
 
+/// Returns who judges the destination of a stored order. A secret that is not stored is somebody else's, who redeems.
+fn judge(kept: &OrderState, chain: Option<Judge>) -> Judge {
+    Judge::new(kept.own_secret().is_none(), chain, Judge::Owner)
+}
+
 /// Returns the payment that was signed here last, which is a single transaction and may have been sent. What the driver has not sent, it may
 /// have refused to send.
 fn payment(kept: &OrderState, session: &Session) -> Result<BroadcastTransaction, Failure> {
@@ -160,4 +165,32 @@ fn fee(unsigned: &Unsigned) -> Result<u64, Failure> {
     };
     let payment = payment.ok_or_else(|| Refusal::new(Code::Internal, ""))?;
     Ok(payment.fee.to_sat())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use countersign::CreateOrder;
+    use countersign_client::{CreatedOrder, Secret};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn whoever_holds_the_secret_judges() {
+        let fixtures = format!("{}/../../fixtures/accept/bitcoin.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let lines = std::fs::read_to_string(fixtures).unwrap();
+        let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        let secret = Secret::generate().unwrap();
+        let mut request = line["request"].clone();
+        request["secret_hash"] = json!(secret.hash().to_string());
+        let request: CreateOrder = serde_json::from_value(request).unwrap();
+        let order = CreatedOrder::new(request, line["response"].to_string()).unwrap();
+        let (own, elsewhere) = (OrderState::new(order.clone(), Some(secret)), OrderState::new(order, None));
+        for (chain, judges) in [(None, Judge::Owner), (Some(Judge::Chain(None)), Judge::Chain(None))] {
+            assert_eq!(judge(&own, chain.clone()), judges);
+            assert_eq!(judge(&elsewhere, chain), Judge::Holder);
+        }
+    }
 }

@@ -14,6 +14,7 @@ use countersign_client::status::refund_possible_from;
 use countersign_client::{Http, OrderId};
 use countersign_node::Nodes;
 use countersign_view::Sentence;
+use serde::Serialize;
 
 use crate::failure::{Failure, usage};
 use crate::session::Session;
@@ -28,6 +29,41 @@ pub(crate) struct Consent {
     pub(crate) lines: Vec<(&'static str, String)>,
     /// The most serious first.
     pub(crate) warnings: Vec<(Severity, String)>,
+}
+
+/// The same for a program, as an event.
+#[derive(Serialize)]
+struct Shown<'c> {
+    event: &'static str,
+    headline: &'c str,
+    lines: Vec<Line<'c>>,
+    warnings: Vec<Remark<'c>>,
+}
+
+#[derive(Serialize)]
+struct Line<'c> {
+    label: &'static str,
+    text: &'c str,
+}
+
+#[derive(Serialize)]
+struct Remark<'c> {
+    severity: String,
+    message: &'c str,
+}
+
+impl Consent {
+    /// Shows what stands before a question, as text or as an event. `has_more` says that `--full` shows more.
+    fn show(&self, has_more: bool, session: &Session) -> io::Result<()> {
+        let Self { headline, lines, warnings } = self;
+        if !session.json {
+            return show::consent_on_stderr(headline, lines, warnings, has_more);
+        }
+        let lines = lines.iter().map(|(label, text)| Line { label, text }).collect();
+        let warnings = warnings.iter().map(|(severity, message)| Remark { severity: severity.to_string(), message }).collect();
+        session.event(&Shown { event: "consent", headline, lines, warnings }, "");
+        Ok(())
+    }
 }
 
 /// A question, and what is true after a no.
@@ -129,6 +165,11 @@ impl Payment<'_> {
 }
 
 impl Judge {
+    /// Returns the judge of a payment: whoever holds the secret, otherwise the chain if it is connected, otherwise `alone`.
+    pub(crate) fn new(secret_is_elsewhere: bool, chain: Option<Self>, alone: Self) -> Self {
+        if secret_is_elsewhere { Self::Holder } else { chain.unwrap_or(alone) }
+    }
+
     /// Returns the judge that a chain is; `None` if it is not connected.
     pub(crate) fn chain(nodes: &Nodes<Http>, chain: &str) -> Option<Self> {
         Some(Self::Chain(Nodes::endpoints(nodes, chain)?.doubt()))
@@ -182,9 +223,12 @@ pub(crate) fn restored(record: &OrderRecord, registry: &Registry, now: UnixTime)
     }
 }
 
-/// Returns what is true after a no to a payment.
+/// Returns what is true after a no to a payment, also where an approval or an earlier payment of the order was sent.
 pub(crate) fn unpaid(id: &OrderId, command: &str) -> String {
-    format!("nothing was signed and nothing is owed: order {id} exists, and ends by itself if it is not paid; continue with: {command}")
+    format!(
+        "nothing was signed now: order {id} exists, and ends by itself if it is not paid; an approval or a payment that was sent for it before is \
+         unchanged; continue with: {command}"
+    )
 }
 
 /// Returns the symbol of the chain's own coin; `None` if it is not pinned.
@@ -233,18 +277,20 @@ pub(crate) fn ask(
     if !is_terminal {
         return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
     }
-    if !session.json {
-        let has_more = whole.is_some() && !question.is_full;
-        show::consent_on_stderr(&consent.headline, &consent.lines, &consent.warnings, has_more)?;
-    }
+    consent.show(whole.is_some() && !question.is_full, session)?;
+    put(question, session, || prompt::line(&format!("{} [y/N]", question.text), session))
+}
+
+/// Puts a question, which `read` asks. What the user is told on Ctrl-C at the question is true only there.
+fn put(question: &Question<'_>, session: &Session, read: impl FnOnce() -> Result<Option<String>, Failure>) -> Result<(), Failure> {
     let before = session.advice();
     session.advise(&question.after_no);
-    let answer = prompt::line(&format!("{} [y/N]", question.text), session)?;
-    if !answer.is_some_and(|answer| prompt::is_yes(&answer)) {
-        return Err(Failure::Held { code: "not_confirmed", message: question.after_no.clone() });
-    }
+    let answer = read();
     session.advise(before.unwrap_or_default());
-    Ok(())
+    if answer?.is_some_and(|answer| prompt::is_yes(&answer)) {
+        return Ok(());
+    }
+    Err(Failure::Held { code: "not_confirmed", message: question.after_no.clone() })
 }
 
 #[cfg(test)]
@@ -355,7 +401,29 @@ mod tests {
     fn a_no_says_that_an_order_exists_and_what_continues_it() {
         let id = OrderId::parse(&"ab".repeat(32)).unwrap();
         let said = unpaid(&id, "countersign swap --resume X");
-        assert!(said.contains("nothing was signed and nothing is owed") && said.contains(id.as_str()), "{said}");
+        assert!(said.contains("nothing was signed now") && said.contains(id.as_str()), "{said}");
+        // An approval may be out, and an earlier payment may still be mined.
+        assert!(said.contains("sent for it before is unchanged") && !said.contains("nothing is owed"), "{said}");
         assert!(said.ends_with("continue with: countersign swap --resume X"), "{said}");
+    }
+
+    #[test]
+    fn what_is_true_at_a_question_is_said_only_there() {
+        let root = clap::Command::new("countersign");
+        let matches = root.clone().get_matches_from(["countersign"]);
+        let session = Session::new(false, None, root, &matches);
+        let question = Question { text: "refund this?", after_no: "nothing was signed".to_owned(), is_full: false };
+        for answer in [Some("n".to_owned()), None, Some("y".to_owned())] {
+            session.advise("the first refund may have been sent");
+            let is_yes = answer.as_deref() == Some("y");
+            let put = put(&question, &session, || {
+                assert_eq!(session.advice().as_deref(), Some("nothing was signed"));
+                Ok(answer)
+            });
+            assert_eq!(put.is_ok(), is_yes);
+            assert_eq!(session.advice().as_deref(), Some("the first refund may have been sent"));
+        }
+        assert!(put(&question, &session, || Err(usage("stderr is closed"))).is_err());
+        assert_eq!(session.advice().as_deref(), Some("the first refund may have been sent"));
     }
 }

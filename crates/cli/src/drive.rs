@@ -252,11 +252,8 @@ impl TerminalOwner<'_> {
     }
 
     fn judge(&self, order: &Verified) -> Judge {
-        if self.secret_elsewhere {
-            return Judge::Holder;
-        }
-        let otherwise = if self.has_relayer { Judge::Service } else { Judge::Owner };
-        Judge::chain(&self.nodes, order.terms().destination.chain()).unwrap_or(otherwise)
+        let alone = if self.has_relayer { Judge::Service } else { Judge::Owner };
+        Judge::new(self.secret_elsewhere, Judge::chain(&self.nodes, order.terms().destination.chain()), alone)
     }
 
     /// Says what the chains show about an order that is about to be paid.
