@@ -41,7 +41,8 @@ pub(crate) const REFUND_EXAMPLES: &str = "Examples:
 With endpoints of the source chain (--node, --nodes) and a key, the program refunds with your own transaction; otherwise it asks the
 service's relayer, which can only pay you. With --self the transaction is built and signed here, without any call to the service, and
 printed for you to broadcast once the timelock has expired. Without a wallet context, nonce and fees are read from the endpoints.
-With --all, the stored orders that cannot be refunded now are listed with the reason, and from when a refund is possible. `countersign recover --help` describes the wallet context of each family.";
+With --all, the stored orders that cannot be refunded now are listed with the reason, and from when a refund is possible; a key is used for
+the orders whose source it is a key of. `countersign recover --help` describes the wallet context of each family.";
 
 pub(crate) const REDEEM_EXAMPLES: &str = "Examples:
   countersign redeem <order id> --registry registry.json --nodes nodes.json --key-file key.txt
@@ -192,16 +193,18 @@ pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
         let answer = service::run(session, async { Ok(client.act(&id, &Action::Refund).await?) })?;
         return done(&id, "refund", answer.value.as_deref(), session);
     };
-    refund_stored(args, client, &state, &kept, session)?;
+    refund_stored(args, client, &state, &kept, |_| args.own.signing.key(session), session)?;
     done(&id, "refund", None, session)
 }
 
-/// Refunds an order that was created here, with the pins and the policy that were stored with it.
+/// Refunds an order that was created here, with the pins and the policy that were stored with it. `key` returns the given key, for an order
+/// of these pins.
 fn refund_stored(
     args: &RefundArgs,
     client: Client<Http>,
     state: &state::State,
     kept: &OrderState,
+    key: impl FnOnce(&Registry) -> Result<Option<GivenKey>, Failure>,
     session: &Session,
 ) -> Result<(), Failure> {
     let id = kept.swap.id();
@@ -210,7 +213,8 @@ fn refund_stored(
         None => args.trust.read()?,
     };
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
-    let owner = ending_owner(kept, state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
+    let key = key(&registry)?;
+    let owner = ending_owner(kept, state, &registry, &policy, &nodes, key, &args.ending, session)?;
     let driver = drive::driver(Flow::new(client, registry, policy), &nodes, &state.store, owner, Pace::default(), None);
     session.advise(format!(
         "the refund may have been sent; run the same command again, or follow the order with: {}",
@@ -260,7 +264,8 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
         );
         return Err(Failure::NeedsUser { code: "evidence_needed", message });
     }
-    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, &args.own, &args.ending, session)?;
+    let key = args.own.signing.key(session)?;
+    let owner = ending_owner(&kept, &state, &registry, &policy, &nodes, key, &args.ending, session)?;
     let flow = Flow::new(args.service.client(session)?, registry, policy);
     let driver = drive::driver(flow, &nodes, &state.store, owner, args.pace.pace(), trust);
     session.advise(format!("the secret may have left; run the same command again, or continue with: {}", session.commands.resume(&id)));
@@ -298,11 +303,10 @@ fn ending_owner<'s>(
     registry: &Registry,
     policy: &Policy,
     nodes: &Arc<Nodes<Http>>,
-    own: &SelfArgs,
+    named: Option<GivenKey>,
     ending: &EndingArgs,
     session: &'s Session,
 ) -> Result<TerminalOwner<'s>, Failure> {
-    let named = own.signing.key(session)?;
     let key = if named.is_none() && nodes.names().next().is_some() {
         configured_key(Some(kept.swap.request().source.asset.chain()), session)?
     } else {

@@ -47,22 +47,32 @@ enum Row {
     Unreadable(Unreadable),
 }
 
+/// An order that cannot be read.
 #[derive(Serialize)]
-struct Unreadable {
-    order_id: Option<String>,
-    error: ReadError,
+pub(crate) struct Unreadable {
+    /// `None` if not even its directory can be opened.
+    pub(crate) order_id: Option<String>,
+    pub(crate) error: ReadError,
 }
 
 #[derive(Serialize)]
-struct ReadError {
-    code: &'static str,
-    message: String,
+pub(crate) struct ReadError {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
 }
 
 impl Unreadable {
     const fn new(order_id: Option<String>, message: String) -> Self {
         Self { order_id, error: ReadError { code: "order_unreadable", message } }
     }
+}
+
+/// What is stored of an order.
+pub(crate) enum Stored {
+    /// It was created here.
+    Created(Box<OrderState>),
+    /// It was restored from the rescue phrase.
+    Restored(Box<RestoredOrder>),
 }
 
 #[derive(Serialize)]
@@ -204,9 +214,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     };
     let kept = state.store.as_ref().orders()?;
     let digits = id::digits(kept.iter().flatten().map(OrderDir::id));
-    let mut orders: Vec<_> = kept.into_iter().filter_map(|order| row(&state, order, registry.as_ref(), digits, session)).collect();
-    // Unfinished orders come first.
-    orders.sort_by_key(|row| matches!(row, Row::Order(order) if order.finished));
+    let mut orders: Vec<_> = kept.iter().filter_map(|order| row(&state, order, registry.as_ref(), digits, session)).collect();
+    // Unfinished orders come first, and those that are over only by the service's word after them.
+    orders.sort_by_key(|row| match row {
+        Row::Order(order) => (order.finished, order.stated.is_some()),
+        Row::Unreadable(_) => (false, false),
+    });
     let ok = orders.iter().all(|row| matches!(row, Row::Order(_)));
     if session.json {
         show::json(&Listed { ok, orders })?;
@@ -255,31 +268,27 @@ fn brief(whole: &str) -> String {
     }
 }
 
-/// Returns the row of an order's directory; `None` for a directory without documents, whose creation was interrupted at once.
-fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry>, digits: usize, session: &Session) -> Option<Row> {
-    let order = match order {
-        Ok(order) => order,
-        Err(error) => {
-            return Some(Row::Unreadable(Unreadable::new(None, format!("{}; {}", chain(&error), error.advice()))));
-        }
-    };
-    let failed = |message: String| Some(Row::Unreadable(Unreadable::new(Some(order.id().to_owned()), message)));
+/// Reads an order's directory; `None` for a directory without documents, whose creation was interrupted at once.
+///
+/// # Errors
+///
+/// The order, and why it cannot be read.
+pub(crate) fn read(state: &State, order: &Result<OrderDir, Error>) -> Result<Option<Stored>, Unreadable> {
+    let order = order.as_ref().map_err(|error| Unreadable::new(None, format!("{}; {}", chain(error), error.advice())))?;
+    let failed = |message: String| Err(Unreadable::new(Some(order.id().to_owned()), message));
     let id = match OrderId::parse(order.id()) {
         Ok(id) => id,
         Err(error) => return failed(chain(&error)),
     };
-    // A note that cannot be read is none.
-    let stated = state.stated(&order).ok().flatten();
-    let short = id::short(order.id(), digits).to_owned();
     match at_once(state.store.load(&id)) {
-        Ok(kept) => return Some(Row::Order(Box::new(created_here(&kept, stated, short, registry, session)))),
+        Ok(kept) => return Ok(Some(Stored::Created(Box::new(kept)))),
         Err(StoreError::Unknown(_)) => {}
         Err(error) => return failed(state.unreadable(&id, &error)),
     }
-    match (RestoredOrder::read(&order), order.documents()) {
-        (Ok(Some(restored)), _) => Some(Row::Order(Box::new(rebuilt(&restored, stated, short, registry, session)))),
+    match (RestoredOrder::read(order), order.documents()) {
+        (Ok(Some(restored)), _) => Ok(Some(Stored::Restored(Box::new(restored)))),
         (Err(error), _) => failed(Failure::from(error).message()),
-        (Ok(None), Ok(documents)) if documents.is_empty() => None,
+        (Ok(None), Ok(documents)) if documents.is_empty() => Ok(None),
         (Ok(None), Ok(_)) => failed(
             "its creation or restoration was interrupted, and nothing was paid from here; restore it again, or remove its directory"
                 .to_owned(),
@@ -288,11 +297,30 @@ fn row(state: &State, order: Result<OrderDir, Error>, registry: Option<&Registry
     }
 }
 
+/// Returns the row of an order's directory; `None` for a directory without documents.
+fn row(state: &State, order: &Result<OrderDir, Error>, registry: Option<&Registry>, digits: usize, session: &Session) -> Option<Row> {
+    let (stored, order) = match (read(state, order), order) {
+        (Ok(stored), Ok(order)) => (stored?, order),
+        (Err(unreadable), _) => return Some(Row::Unreadable(unreadable)),
+        (Ok(_), Err(_)) => return None,
+    };
+    let (stated, short) = (noted(state, order), id::short(order.id(), digits).to_owned());
+    Some(Row::Order(Box::new(match stored {
+        Stored::Created(kept) => created_here(&kept, stated, short, registry, session),
+        Stored::Restored(restored) => rebuilt(&restored, stated, short, registry, session),
+    })))
+}
+
+/// Returns the end that was noted for an order. A note that cannot be read is none: no command depends on it.
+fn noted(state: &State, order: &OrderDir) -> Option<StatedEnd> {
+    state.stated(order).ok().flatten()
+}
+
 /// Returns the row of one order that was created here.
 pub(crate) fn of(state: &State, kept: &OrderState, session: &Session) -> Result<Order, Failure> {
     let digits = id::digits(state.store.order_ids()?.iter().map(String::as_str));
     let order = state.store.open_order(kept.swap.id().as_str())?;
-    Ok(created_here(kept, state.stated(&order)?, id::short(order.id(), digits).to_owned(), None, session))
+    Ok(created_here(kept, noted(state, &order), id::short(order.id(), digits).to_owned(), None, session))
 }
 
 impl Order {
@@ -356,11 +384,14 @@ fn created_here(kept: &OrderState, stated: Option<StatedEnd>, short_id: String, 
 
 fn rebuilt(restored: &RestoredOrder, noted: Option<StatedEnd>, short_id: String, registry: Option<&Registry>, session: &Session) -> Order {
     let record = &restored.record;
-    let stated = noted.or(match (record.destination_swap.is_redeemed(), record.source_swap.is_refunded()) {
+    let recorded = match (record.destination_swap.is_redeemed(), record.source_swap.is_refunded()) {
         (true, _) => Some(StatedEnd::Complete),
         (false, true) => Some(StatedEnd::Refunded),
         (false, false) => None,
-    });
+    };
+    // Whether it was paid from elsewhere is not known here, so that nothing was paid is no end of it.
+    let noted = noted.filter(|end| *end != StatedEnd::Expired);
+    let stated = noted.or(recorded.filter(|end| end.agrees_with_secret(record, None)));
     let side = |swap: &SwapRecord| leg(&swap.asset, swap.amount, registry);
     // The record is only the service's word from the time of the restoration, so an order that was unpaid then may be paid now.
     let mut then = vec![session.commands.with_places(&["refund", "--self", &record.order_id])];
@@ -368,8 +399,6 @@ fn rebuilt(restored: &RestoredOrder, noted: Option<StatedEnd>, short_id: String,
         then.insert(0, session.commands.with_places(&["redeem", "--self", &record.order_id]));
     }
     let next = session.commands.with_places(&["order", "show", &record.order_id]);
-    // What is over needs no command.
-    let is_over = stated.is_some_and(|end| end != StatedEnd::Lost);
     Order {
         order_id: record.order_id.clone(),
         short_id,
@@ -377,15 +406,16 @@ fn rebuilt(restored: &RestoredOrder, noted: Option<StatedEnd>, short_id: String,
         source: side(&record.source_swap),
         destination: side(&record.destination_swap),
         stage: stated.map_or(Stage::Restored, Stage::stated),
-        finished: is_over,
+        // An end by the service's word alone hides no command.
+        finished: false,
         secret_kept: restored.secret.is_some(),
         secret_left: None,
         funding: Done::No,
         redemption: Done::No,
         refund: Done::No,
         stated: stated.map(StatedEnd::name),
-        next: Some(next).filter(|_| !is_over),
-        then: if is_over { Vec::new() } else { then },
+        next: Some(next),
+        then,
     }
 }
 

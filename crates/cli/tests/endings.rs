@@ -51,6 +51,15 @@ fn an_order_that_is_complete_by_the_services_word_is_listed_and_explained_so() {
     assert!(std::fs::read_to_string(&page).unwrap().contains("Verified: every byte accounted for"));
     let shown = document(&whole.home.run(NOWHERE, &["explain", short, "--json"]));
     assert_eq!((&shown["ok"], &shown["progress"]["stage"]), (&json!(true), &json!("complete")), "{shown}");
+    // A note that cannot be read is none, as in the list.
+    let note = whole.home.kept(&id, "stated.json");
+    let text = std::fs::read(&note).unwrap();
+    std::fs::remove_file(&note).unwrap();
+    std::fs::create_dir(&note).unwrap();
+    let shown = document(&whole.home.run(NOWHERE, &["explain", short, "--json"]));
+    assert_eq!((&shown["ok"], &shown["progress"]["stated"]), (&json!(true), &Value::Null), "{shown}");
+    std::fs::remove_dir(&note).unwrap();
+    std::fs::write(&note, text).unwrap();
     // The service's record of today contains the secret: with it the order could not be paid any more.
     let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
     let order_file = whole.home.kept(&id, "order.json").to_str().unwrap().to_owned();

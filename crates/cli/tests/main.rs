@@ -35,6 +35,7 @@ mod program;
 mod psbt;
 mod receipts;
 mod recover;
+mod refunds;
 mod reports;
 mod restore;
 mod service;

@@ -2,15 +2,17 @@
 
 use std::io::{self, IsTerminal};
 
-use countersign::{AssetId, U256, UnixTime, text};
-use countersign_client::OrderId;
+use countersign::{AssetId, Family, Registry, U256, UnixTime, text};
 use countersign_client::driver::OrderState;
+use countersign_store::{Error as StoreError, OrderDir};
 use serde::Serialize;
 
 use super::{RefundArgs, refund_stored};
 use crate::consent::{self, Consent, Question};
-use crate::exit::OK;
+use crate::exit::{OK, USAGE};
 use crate::failure::{Failure, usage};
+use crate::key::GivenKey;
+use crate::orders::{self, ReadError, Stored};
 use crate::session::Session;
 use crate::state::State;
 use crate::{amount, id, show};
@@ -18,25 +20,20 @@ use crate::{amount, id, show};
 /// What became of one order.
 #[derive(Serialize)]
 struct Outcome {
-    order_id: String,
+    /// `None` if not even the order's directory can be opened.
+    order_id: Option<String>,
     refunded: bool,
     /// Why it was not refunded; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Error>,
+    error: Option<ReadError>,
     /// From about when it can be refunded, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     possible_from: Option<u64>,
 }
 
 #[derive(Serialize)]
-struct Error {
-    code: &'static str,
-    message: String,
-}
-
-#[derive(Serialize)]
 struct Report<'o> {
-    /// Whether everything that could be refunded was.
+    /// Whether everything that could be refunded was, and every order could be read.
     ok: bool,
     orders: &'o [Outcome],
 }
@@ -47,6 +44,8 @@ enum Choice {
     Try(Box<OrderState>),
     /// It cannot be refunded, or not here.
     No(&'static str, String, Option<UnixTime>),
+    /// It cannot be read, so it is not known whether it has to be refunded.
+    Unreadable(ReadError),
     /// It has ended.
     Ended,
 }
@@ -59,37 +58,35 @@ pub(super) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
     let Some(state) = args.state.open_existing()? else {
         return print(true, &[], 0, session).map(|()| OK);
     };
-    let ids = state.store.order_ids()?;
-    let digits = id::digits(ids.iter().map(String::as_str));
+    // Stdin can be read once, and one key is for every order.
+    let key = args.own.signing.key(session)?;
+    if let Some(mistake) = key.as_ref().and_then(GivenKey::mistake) {
+        return Err(usage(mistake));
+    }
+    let stored = state.store.as_ref().orders()?;
+    let digits = id::digits(stored.iter().flatten().map(OrderDir::id));
     let (mut outcomes, mut code) = (Vec::new(), OK);
-    for id in &ids {
-        let kept = match choice(&state, id) {
+    for order in &stored {
+        let (failed, error, possible_from) = match choice(&state, order) {
             Choice::Ended => continue,
-            Choice::No(code, message, from) => {
-                outcomes.push(Outcome {
-                    order_id: id.clone(),
-                    refunded: false,
-                    error: Some(Error { code, message }),
-                    possible_from: from.map(UnixTime::as_secs),
-                });
-                continue;
-            }
-            Choice::Try(kept) => kept,
+            Choice::No(code, message, from) => (OK, Some(ReadError { code, message }), from.map(UnixTime::as_secs)),
+            Choice::Unreadable(error) => (USAGE, Some(error), None),
+            Choice::Try(kept) => match refund_one(args, &state, &kept, key.as_ref(), session) {
+                Ok(()) => (OK, None, None),
+                Err(failure) => (failure.exit(), Some(ReadError { code: failure.code(), message: failure.message() }), None),
+            },
         };
-        let failure = refund_one(args, &state, &kept, session).err();
         // The first failure decides: nothing that could be refunded may look done.
-        if let Some(failure) = failure.as_ref().filter(|_| code == OK) {
-            code = failure.exit();
-        }
-        let error = failure.map(|failure| Error { code: failure.code(), message: failure.message() });
-        outcomes.push(Outcome { order_id: id.clone(), refunded: error.is_none(), error, possible_from: None });
+        code = if code == OK { failed } else { code };
+        let order_id = order.as_ref().ok().map(|order| order.id().to_owned());
+        outcomes.push(Outcome { order_id, refunded: error.is_none(), error, possible_from });
     }
     print(code == OK, &outcomes, digits, session)?;
     Ok(code)
 }
 
 /// Refunds one order, once its owner agrees.
-fn refund_one(args: &RefundArgs, state: &State, kept: &OrderState, session: &Session) -> Result<(), Failure> {
+fn refund_one(args: &RefundArgs, state: &State, kept: &OrderState, key: Option<&GivenKey>, session: &Session) -> Result<(), Failure> {
     let client = args.service.client(session)?;
     if !args.yes {
         let source = &kept.swap.request().source;
@@ -103,32 +100,47 @@ fn refund_one(args: &RefundArgs, state: &State, kept: &OrderState, session: &Ses
         let after_no = "nothing was signed for this order, and it can be refunded later; the same command asks again".to_owned();
         consent::ask(&consent, None, &Question { text: "refund this?", after_no, is_full: false }, session)?;
     }
-    refund_stored(args, client, state, kept, session)
+    refund_stored(args, client, state, kept, |registry| Ok(key.filter(|key| is_for(key, kept, registry, session)).cloned()), session)
+}
+
+/// Returns whether the given key is one of the source's family. An order whose key it is not goes on as without a key, and that is said.
+fn is_for(key: &GivenKey, kept: &OrderState, registry: &Registry, session: &Session) -> bool {
+    // On Bitcoin-like chains the key is always derived from the rescue phrase.
+    let Ok(family) = registry.family(kept.swap.request().source.asset.chain()) else { return true };
+    if family == Family::Bitcoin || key.parse(family).is_ok() {
+        return true;
+    }
+    session.progress(&format!("order {}: {} has no key of {family}, so it is refunded as without it", kept.swap.id(), key.origin()));
+    false
 }
 
 fn shown(kept: &OrderState, units: U256, asset: &AssetId) -> String {
     amount::shown(units, asset, kept.pins.as_ref().map(|pins| &pins.registry))
 }
 
-fn choice(state: &State, id: &str) -> Choice {
+fn choice(state: &State, order: &Result<OrderDir, StoreError>) -> Choice {
     let no = |code, message: String| Choice::No(code, message, None);
-    let found = id::full(id).and_then(|id| Ok((state.find(&id)?, id)));
-    let (kept, id): (Option<OrderState>, OrderId) = match found {
-        Ok(found) => found,
-        Err(failure) => return no("order_unreadable", failure.message()),
+    let kept = match orders::read(state, order) {
+        Ok(Some(Stored::Created(kept))) => kept,
+        Ok(Some(Stored::Restored(restored))) => {
+            let id = &restored.record.order_id;
+            return no("refund_needed", format!("it was restored from the rescue phrase: use `countersign refund --self {id}`"));
+        }
+        Ok(None) => return Choice::Ended,
+        Err(unreadable) => return Choice::Unreadable(unreadable.error),
     };
-    let Some(kept) = kept else {
-        return match state.restored(&id) {
-            Ok(Some(_)) => no("refund_needed", format!("it was restored from the rescue phrase: use `countersign refund --self {id}`")),
-            Ok(None) => Choice::Ended,
-            Err(failure) => no("order_unreadable", failure.message()),
-        };
-    };
+    let id = kept.swap.id();
     if kept.outcome().is_some() {
         return Choice::Ended;
     }
     if kept.secret_left().is_some() {
-        return no("redeem_needed", format!("its secret has left, so it is redeemed: `countersign redeem {id}`"));
+        return no(
+            "redeem_needed",
+            format!(
+                "its secret has left, so it is redeemed: `countersign redeem {id}`; only once the destination's time is over: `countersign refund \
+                 {id}`"
+            ),
+        );
     }
     if !kept.may_be_paid() {
         return no("not_paid", format!("nothing was paid for it from here; if another wallet paid it: `countersign refund {id}`"));
@@ -138,7 +150,7 @@ fn choice(state: &State, id: &str) -> Choice {
             let message = format!("the timelock of your payment has not expired; possible from about {}", show::time(from));
             Choice::No("not_refundable", message, Some(from))
         }
-        None => Choice::Try(Box::new(kept)),
+        None => Choice::Try(kept),
     }
 }
 
@@ -150,10 +162,10 @@ fn print(ok: bool, outcomes: &[Outcome], digits: usize, session: &Session) -> Re
         show::field("orders", "none is open")?;
     }
     for Outcome { order_id, error, .. } in outcomes {
-        let id = id::short(order_id, digits);
+        let id = order_id.as_deref().map_or("?", |id| id::short(id, digits));
         match error {
             None => show::field("refunded", &format!("{id}: accepted"))?,
-            Some(Error { code, message }) => show::field(code, &format!("{id}: {message}"))?,
+            Some(ReadError { code, message }) => show::field(code, &format!("{id}: {message}"))?,
         }
     }
     Ok(())
