@@ -12,6 +12,7 @@ use countersign::tron;
 use serde_json::{Value, json};
 
 use crate::matches::{Line, World};
+use crate::matches_by_id::evm_json;
 use crate::support::{Reply, Server};
 
 /// What a node of Tron says about the transaction of a contract with several owners that pays for an order.
@@ -126,6 +127,38 @@ fn a_payment_of_another_account_is_proven_by_its_effect() {
     }
 }
 
+/// A node of Tron that shows one transaction, and what it did.
+fn tron_node(sent: Value, info: Value) -> Server {
+    Server::start(move |seen| match seen.path() {
+        "/wallet/getblockbynum" => {
+            Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)))
+        }
+        "/wallet/gettransactioninfobyid" => Reply::json(200, info.to_string()),
+        _ => Reply::json(200, sent.to_string()),
+    })
+}
+
+/// A node that answers every method of JSON-RPC but those for its identity with `result`.
+fn rpc(result: impl Fn(&str) -> Value + Send + Sync + 'static) -> Server {
+    Server::start(move |seen| {
+        let reply = |call: &Value| {
+            let result = match call["method"].as_str().unwrap() {
+                "eth_chainId" => json!("0x2105"),
+                "getGenesisHash" => json!("5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"),
+                "starknet_chainId" => json!("0x534e5f4d41494e"),
+                "starknet_specVersion" => json!("0.9.0"),
+                method => result(method),
+            };
+            json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+        };
+        let reply = match serde_json::from_str(&seen.text()).unwrap() {
+            Value::Array(calls) => Value::Array(calls.iter().map(reply).collect()),
+            call => reply(&call),
+        };
+        Reply::json(200, reply.to_string())
+    })
+}
+
 /// The owner's own transaction, in an answer that says that it failed: it locked nothing.
 #[test]
 fn an_own_transaction_that_failed_is_refused() {
@@ -164,6 +197,54 @@ fn an_own_transaction_that_failed_is_refused() {
     }
 }
 
+/// The owner's own transaction by its id, of which the endpoints show that it failed. Without a receipt, it is only the order's.
+#[test]
+fn an_own_payment_that_failed_is_refused_by_the_id() {
+    let world = World::new("failed-id");
+    let (evm, tron) = (Line::load("evm", "evm-native-record-v2"), Line::load("tron", "tron-record-native-v3"));
+    let (starknet, solana) = (Line::load("starknet", "starknet-2025-11"), Line::load("solana", "solana-native-legacy"));
+    let reverted = json!({
+        "transactionHash": evm.paying().1, "status": "0x0", "logs": [], "blockNumber": "0x10", "blockHash": format!("0x{}", "0b".repeat(32)),
+    });
+    let mut out_of_energy = info(&tron, &tron.paying().1, 0);
+    out_of_energy["receipt"]["result"] = json!("OUT_OF_ENERGY");
+    let mut refused = receipt(&starknet, &starknet.paying().1, 0);
+    refused["execution_status"] = json!("REVERTED");
+    let failed = json!({
+        "slot": 1, "transaction": [STANDARD.encode(solana.paying().0), "base64"], "version": "legacy",
+        "meta": {"err": {"InstructionError": [2, {"Custom": 1}]}},
+    });
+    let (sent_evm, sent_starknet, sent_tron) = (evm_json(&evm.paying().0), starknet.invoke(), tron.tron());
+    let evm_node = |effect: Value| {
+        let sent = sent_evm.clone();
+        rpc(move |method| if method == "eth_getTransactionReceipt" { effect.clone() } else { sent.clone() })
+    };
+    let starknet_node = |effect: Value| {
+        let sent = sent_starknet.clone();
+        rpc(move |method| if method == "starknet_getTransactionReceipt" { effect.clone() } else { sent.clone() })
+    };
+    for (line, node, expected) in [
+        (&evm, evm_node(reverted), Some("/calls/")),
+        (&evm, evm_node(Value::Null), None),
+        (&tron, tron_node(sent_tron.clone(), out_of_energy), Some("/calls/receipt/result")),
+        (&tron, tron_node(sent_tron, json!({})), None),
+        (&starknet, starknet_node(refused), Some("/calls/execution_status")),
+        (&starknet, starknet_node(Value::Null), None),
+        (&solana, rpc(move |_| failed.clone()), Some("/calls/meta/err")),
+    ] {
+        let chain = line.value["request"]["source"]["asset"].as_str().unwrap().split(':').next().unwrap();
+        let nodes = world.home.file("nodes.json", &json!({chain: [node.base]}).to_string());
+        let (code, shown) = world.run(line, &["--id", &line.paying().1, "--nodes", &nodes]);
+        match expected {
+            None => assert_eq!((code, &shown["form"]), (0, &json!("transaction")), "{shown}"),
+            Some(at) => {
+                assert_eq!((code, &shown["error"]["code"]), (1, &json!("transaction_mismatch")), "{shown}");
+                assert!(shown["error"]["at"].as_str().unwrap().starts_with(at), "{at}: {shown}");
+            }
+        }
+    }
+}
+
 /// A transaction of another account that has a form which no order's has: what it did shows the payment nevertheless.
 #[test]
 fn a_payment_in_a_transaction_that_cannot_be_read_is_found_by_the_id() {
@@ -173,22 +254,7 @@ fn a_payment_in_a_transaction_that_cannot_be_read_is_found_by_the_id() {
     let node = |change: fn(&mut Value), more: u64| {
         let (mut sent, receipt) = (other.invoke(), receipt(&line, &id, more));
         change(&mut sent);
-        Server::start(move |seen| {
-            let result = |call: &Value| {
-                let result = match call["method"].as_str().unwrap() {
-                    "starknet_chainId" => json!("0x534e5f4d41494e"),
-                    "starknet_specVersion" => json!("0.9.0"),
-                    "starknet_getTransactionReceipt" => receipt.clone(),
-                    _ => sent.clone(),
-                };
-                json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
-            };
-            let reply = match serde_json::from_str(&seen.text()).unwrap() {
-                Value::Array(calls) => Value::Array(calls.iter().map(result).collect()),
-                call => result(&call),
-            };
-            Reply::json(200, reply.to_string())
-        })
+        rpc(move |method| if method == "starknet_getTransactionReceipt" { receipt.clone() } else { sent.clone() })
     };
     let changes: [fn(&mut Value); 3] = [
         |sent| sent["nonce_data_availability_mode"] = json!("L3"),
@@ -213,16 +279,7 @@ fn a_payment_of_another_account_is_found_by_the_id() {
     let world = World::new("effect-id");
     let (line, other) = (Line::load("tron", "tron-record-native-v3"), Line::load("tron", "tron-native-large"));
     let (sent, id) = (other.tron(), other.paying().1);
-    let node = |info: Value| {
-        let sent = sent.clone();
-        Server::start(move |seen| match seen.path() {
-            "/wallet/getblockbynum" => {
-                Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)))
-            }
-            "/wallet/gettransactioninfobyid" => Reply::json(200, info.to_string()),
-            _ => Reply::json(200, sent.to_string()),
-        })
-    };
+    let node = |info: Value| tron_node(sent.clone(), info);
     let honest = || node(info(&line, &id, 0));
     let lying = || node(info(&line, &id, 1));
     for (servers, expected) in [

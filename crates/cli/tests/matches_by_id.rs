@@ -35,6 +35,7 @@ fn answer(seen: &Seen, value: &Value, bytes: &[u8], id: &str, transaction: &[u8]
         "/wallet/getblockbynum" => {
             return Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)));
         }
+        "/wallet/gettransactioninfobyid" => return Reply::json(200, "{}"),
         "/wallet/gettransactionbyid" => return Reply::json(200, value.to_string()),
         "/sui.rpc.v2.LedgerService/GetServiceInfo" => return grpc(field(1, b"69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD")),
         "/sui.rpc.v2.LedgerService/GetTransaction" => {
