@@ -118,6 +118,13 @@ fn asked_at_a_terminal(home: &Home, arguments: &[&str], secret: &str) {
         "{}",
         no.said
     );
+    let in_json = [arguments, &["--json"]].concat();
+    let Some(no) = crate::terminal::answer(home, NOWHERE, &in_json, &[(question, "\n")]) else { return };
+    let events = no.before(question).lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let consent = events.into_iter().find(|event| event["event"] == "consent").unwrap_or_else(|| panic!("{}", no.said));
+    assert!(consent["headline"].as_str().unwrap().starts_with("Redeem "), "{consent}");
+    let labels: Vec<_> = consent["lines"].as_array().unwrap().iter().map(|line| line["label"].as_str().unwrap()).collect();
+    assert_eq!((labels, &consent["warnings"][0]["severity"]), (vec!["fee", "refund", "destination"], &json!("danger")), "{consent}");
     let Some(yes) = crate::terminal::answer(home, NOWHERE, arguments, &[(question, "yes\n")]) else { return };
     assert!(yes.code == 0 && yes.said.replace('\n', "").contains(secret), "{}", yes.said);
 }
