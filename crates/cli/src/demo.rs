@@ -21,7 +21,7 @@ const CASES: &str = include_str!("../demo/cases.jsonl");
 
 /// The cases that are shown for each family, and a change that an attacker could make to each.
 const EXAMPLES: &[Shown] = &[
-    Shown { family: Family::Evm, id: "evm-record-bitcoin-v3", tamper: |line| one_digit(line, "approval_transaction") },
+    Shown { family: Family::Evm, id: "evm-record-bitcoin-delegate", tamper: |line| one_digit(line, "initiate_transaction") },
     Shown { family: Family::Tron, id: "tron-record-bitcoin-v1", tamper: |line| one_digit(line, "approval_transaction") },
     Shown { family: Family::Starknet, id: "starknet-approval-unlimited", tamper: |line| one_digit(line, "approval_transaction") },
     Shown { family: Family::Solana, id: "solana-native-legacy", tamper: |line| one_letter(line, "versioned_tx") },
