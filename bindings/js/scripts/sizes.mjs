@@ -5,13 +5,13 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { BUILDS, DIST } from "./paths.mjs";
 
 /**
- * What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, the tables of Starknet's Pedersen hash, which old contracts need, and
- * the spellings of signatures and transactions of EVM's wallets.
+ * What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, the tables of Starknet's Pedersen hash, which old contracts need, the
+ * spellings of signatures and transactions of EVM's wallets, and on EVM, Solana and Starknet the proof of payments of other accounts.
  */
-const REACHED = { all: 1_070_000, bitcoin: 429_000, evm: 366_000, starknet: 485_000, sui: 402_000 };
+const REACHED = { all: 1_095_000, bitcoin: 434_000, evm: 375_000, solana: 358_000, starknet: 494_000, sui: 406_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_864_000;
+const SWAP = 1_910_000;
 
 /** Most bytes of the build with the page of an order. */
 const PAGE = 1_200_000;
