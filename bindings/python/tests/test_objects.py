@@ -345,7 +345,8 @@ def test_pins_limits_and_refusals_can_be_pickled(registry: countersign_swap.Regi
 def test_everything_has_a_docstring() -> None:
     for name in countersign_swap.__all__:
         item = getattr(countersign_swap, name)
-        if not callable(item) or typing.get_origin(item) is typing.Literal:
+        # The text of an alias stands below it in the source: it has no place for one.
+        if not callable(item) or typing.get_origin(item) in (typing.Literal, typing.Union):
             continue
         assert inspect.getdoc(item), name
         assert item.__module__ in ("countersign_swap", "countersign_swap._native", "countersign_swap._shapes"), name
