@@ -115,7 +115,7 @@ def options(**changes: Any) -> Dict[str, Any]:
     return {**given, **changes}
 
 
-WISH = {"from_": "base:usdc", "to": "litecoin:ltc", "amount": "1", "receive_at": "ltc1"}
+WISH: Dict[str, Any] = {"from_": "base:usdc", "to": "litecoin:ltc", "amount": "1", "receive_at": "ltc1"}
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
