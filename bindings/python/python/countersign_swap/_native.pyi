@@ -211,8 +211,8 @@ class Order:
     def find_payment(self, effect: _Text) -> str:
         """Finds the payment of an order by what a transaction did.
 
-        Use it with wallets that send in a form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig.
-        The wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
+        Use it with wallets that send in a form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig. The
+        wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
 
         Args:
             effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
@@ -222,8 +222,8 @@ class Order:
             The id of the transaction that paid: its hash, or its first signature on Solana.
 
         Raises:
-            Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or
-                with `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
+            Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or with
+                `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
         """
     def prepare(self, wallet: _Text | WalletContext) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.
