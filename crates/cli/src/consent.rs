@@ -223,7 +223,7 @@ pub(crate) fn restored(record: &OrderRecord, registry: &Registry, now: UnixTime)
     }
 }
 
-/// Returns what is true after a no to a payment, also where an approval or an earlier payment of the order was sent.
+/// Returns the message after a declined payment. It is true even if an approval or an earlier payment of the order was sent.
 pub(crate) fn unpaid(id: &OrderId, command: &str) -> String {
     format!(
         "nothing was signed now: order {id} exists, and ends by itself if it is not paid; an approval or a payment that was sent for it before is \
@@ -309,7 +309,7 @@ mod tests {
         std::fs::read_to_string(format!("{}/../../fixtures/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
     }
 
-    /// Returns what is read before a fixture is signed.
+    /// Returns the consent screen of a fixture.
     fn read(id: &str, quoted: Option<&QuotedFee>, found: &[(Code, String)], judge: Judge, is_full: bool) -> Consent {
         let registry = Registry::from_json(fixture("registry.json").as_bytes()).unwrap();
         let family = id.split('-').next().unwrap();

@@ -95,8 +95,8 @@ const fn form(family: Family) -> &'static str {
     }
 }
 
-/// Returns what is wrong with the form of a key on every chain; `None` if nothing is. Every sentence is fixed: none contains a part of the
-/// key.
+/// Returns a mistake in the form of a key that is one on every chain, or `None`. The messages are constant, so that none contains a part of
+/// the key.
 fn mistake(text: &str) -> Option<&'static str> {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}');
     let name = text.strip_prefix("export ").unwrap_or(text).split_once('=').filter(|(_, rest)| !rest.is_empty() && !rest.starts_with('='));

@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is said about a text that is not JSON.
+    /// Returns the message for a text that is not JSON.
     fn told(text: &[u8]) -> String {
         described(text, &json::parse(text).unwrap_err(), "")
     }

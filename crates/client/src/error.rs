@@ -98,7 +98,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Says what a status means for the caller, and what came with it.
+/// Formats an HTTP status: its meaning for the caller, and the text of the response.
 fn behind_status(status: u16, body: &str) -> String {
     let redirect = if (300..400).contains(&status) { ", a redirect, which is not followed: check the base URL" } else { "" };
     if body.trim().is_empty() { redirect.to_owned() } else { format!("{redirect}: {}", text::quote_whole(body)) }

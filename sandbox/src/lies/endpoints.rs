@@ -190,7 +190,7 @@ fn ahead(request: &Request, reply: Reply) -> Reply {
     Reply::json(reply.status, &value)
 }
 
-/// Returns what is locked is left out: calls of contracts answer zeros, and addresses have no outputs and no history.
+/// Leaves out what is locked: calls of contracts return zeros, and addresses have no outputs and no history.
 fn without_locks(request: &Request, reply: Reply) -> Reply {
     if request.path.ends_with("/utxo") || request.path.contains("/txs") {
         return Reply::json(200, &json!([]));

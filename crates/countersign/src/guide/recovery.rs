@@ -5,7 +5,7 @@
 //! has stored; so the context names its sender. On Bitcoin-like chains the key of the HTLC signs, and the wallet says which output it spends
 //! and where the coins go.
 //!
-//! | leg | with | who is paid | when |
+//! | HTLC | call | recipient | when |
 //! |---|---|---|---|
 //! | [`Leg::Source`](crate::Leg::Source) | [`refund`](crate::recover::refund) | the owner | after the timelock, if nobody has redeemed |
 //! | [`Leg::Destination`](crate::Leg::Destination) | [`redeem`](crate::recover::redeem), with the secret | the owner's payout | once the chain shows the solver's payment as final: see [`swaps`](super::swaps) |
