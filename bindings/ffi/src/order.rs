@@ -287,8 +287,14 @@ mod tests {
         let initiated = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65";
         let [swap_id, secret_hash] = ["swap_id", "secret_hash"].map(|member| swap[member].as_str().unwrap());
         let amount: u64 = swap["amount"].as_str().unwrap().parse().unwrap();
-        let log = json!({"address": contract, "topics": [initiated, swap_id, secret_hash, format!("{amount:064x}")], "data": ""});
-        let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": [log]});
+        let topics = |event: &str| json!([event, swap_id, secret_hash, format!("{amount:064x}")]);
+        // The destination data is empty: its offset and its length.
+        let with_data = topics("380328b26f928a9e51ec19f8e2199a2bce34db266d093d1e0104bce139ed7555");
+        let logs = [
+            json!({"address": contract, "topics": topics(initiated), "data": ""}),
+            json!({"address": contract, "topics": with_data, "data": format!("{:064x}{:064x}", 32, 0)}),
+        ];
+        let mut info = json!({"id": "77".repeat(32), "blockNumber": 1, "receipt": {"result": "SUCCESS"}, "log": logs});
         assert_eq!(order.find_payment(info.to_string().into_bytes()).unwrap(), "77".repeat(32));
         info["receipt"]["result"] = json!("REVERT");
         assert!(error(order.find_payment(info.to_string().into_bytes())).starts_with("transaction_mismatch"));

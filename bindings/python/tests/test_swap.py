@@ -392,6 +392,21 @@ def test_a_swap_is_resumed_after_its_process_was_killed(start: Any, tmp_path: Pa
     assert all(path.stat().st_mode & 0o077 == 0 for path in store.rglob("*"))
 
 
+def test_every_open_order_is_resumed(start: Any) -> None:
+    # Two payments of one token would share an allowance, so the orders have different sources.
+    _, user = start(*EVM_TO_LITECOIN)
+    store = MemoryStore()
+    with Swaps(**user.options(store=store)) as swaps:
+        for changes in [swaps.create(**user.wish(*route)) for route in (EVM_TO_LITECOIN, LITECOIN_TO_EVM)]:
+            next(change for change in changes if change.get("is_paid"))
+    with Swaps(**user.options(store=store)) as swaps:
+        open_orders = {order["order_id"] for order in swaps.orders() if order["outcome"] is None}
+        ends = {change["order_id"]: change["reason"] for change in swaps.resume() if change["event"] == "stopped"}
+        assert ends == {order_id: "complete" for order_id in open_orders}
+        assert [order["outcome"] for order in swaps.orders()] == ["complete", "complete"]
+        assert list(swaps.resume()) == []
+
+
 def test_errors_in_what_is_asked_for(start: Any) -> None:
     _, user = start(*EVM_TO_LITECOIN)
     with pytest.raises(Refusal) as refused:
