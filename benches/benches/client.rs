@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{AssetId, CreateOrder, GaslessSubmission, Policy, Registry, UnixTime};
+use countersign::{AssetId, CreateOrder, GaslessSubmission, Policy, Registry, chains::UnixTime};
 use countersign_benches::{REGISTRY, case, criterion, member};
 use countersign_client::{
     Action, Api, AppId, Client, Flow, OrderId, Pace, QuoteAmount, QuoteRequest, Request, Response, StreamExt, Transport, TransportError,

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::bitcoin::bitcoin::consensus::encode::serialize;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, Sequence, Transaction, TxIn, TxOut, absolute, transaction};
 use countersign::bitcoin::chain;
@@ -15,9 +15,7 @@ use countersign::evm::read as evm;
 use countersign::solana::read as solana;
 use countersign::starknet::{Felt, read as starknet};
 use countersign::sui::read as sui;
-use countersign::{
-    Finality, FinalityRule, Funded, Policy, Registry, SecretHash, StarknetGeneration, U256, VerifiedTerms, json, verify_record,
-};
+use countersign::{Funded, Policy, Registry, SecretHash, U256, json, verify_record, chains::{Finality, FinalityRule}, trust::StarknetGeneration, evidence::VerifiedTerms};
 use countersign_benches::{REGISTRY, case, criterion};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case;

@@ -41,7 +41,7 @@ fn main() {
     let mut signed = prepared();
     signed.sign(&key).expect("sign");
     let signature = signed.payloads().message.as_ref().and_then(|message| message.signature.clone()).expect("a signature");
-    let signature: ExternalSignature = countersign::Hex(signature).to_string().parse().expect("a signature");
+    let signature: ExternalSignature = countersign::report::Hex(signature).to_string().parse().expect("a signature");
     group.bench_function(ATTACH, |b| {
         b.iter_batched(
             || (prepared(), signature.clone()),

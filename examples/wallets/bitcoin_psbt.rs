@@ -11,7 +11,7 @@ use countersign::bitcoin::bitcoin::{
     Amount, CompressedPublicKey, Network, OutPoint, Psbt, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Witness,
 };
 use countersign::bitcoin::{self, ExternalSignature, FeeRate, KeyOrigin, TxContext, Utxo};
-use countersign::{CreateOrder, Policy, Proposal, RequestId, RequestedLeg, U256};
+use countersign::{CreateOrder, Policy, Proposal, RequestId, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 
 /// A substitute for a hardware signer. It signs only inputs whose keys the PSBT derives from its own seed, and requires the

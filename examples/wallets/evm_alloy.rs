@@ -7,7 +7,7 @@ use std::error::Error;
 
 use alloy_signer_local::PrivateKeySigner;
 use countersign::evm::{self, ApprovalStep, Gasless, TxContext};
-use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign::{CreateOrder, Policy, Proposal, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
 

@@ -9,7 +9,7 @@ use countersign::evm::alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelo
 use countersign::evm::alloy_primitives::TxKind;
 use countersign::evm::external::SendTransaction;
 use countersign::evm::{self, ApprovalPlan, Gasless, Payload};
-use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign::{CreateOrder, Policy, Proposal, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 
 /// A substitute for `window.ethereum`.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use countersign::{Context, CreateOrder, Policy, Proposal, Refusal, RequestedLeg, U256, Verified};
+use countersign::{Context, CreateOrder, Policy, Proposal, Refusal, U256, Verified, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 
 /// Shows the terms of any order, in the wallet's own layout.

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use countersign::solana::{self, Gasless, PriorityFee, TxContext};
-use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign::{CreateOrder, Policy, Proposal, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 use solana_keypair::Keypair;
 use solana_signer::Signer;

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use countersign::starknet::starknet_signers::{LocalWallet, Signer, SigningKey};
 use countersign::starknet::{self, Call, ExecutionEncoding, Felt, InvokeTransaction, KeyedPath, ResourceBound, ResourceBounds};
-use countersign::{CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign::{CreateOrder, Policy, Proposal, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service};
 use futures_util::FutureExt;
 

@@ -6,7 +6,7 @@ use std::error::Error;
 use countersign::sui::sui_crypto::ed25519::Ed25519PrivateKey;
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference};
 use countersign::sui::{self, TxContext};
-use countersign::{Code, CreateOrder, Policy, Proposal, RequestedLeg, U256};
+use countersign::{Code, CreateOrder, Policy, Proposal, U256, wire::RequestedLeg};
 use countersign_examples::{pinned_registry, service, sui_seed};
 
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]

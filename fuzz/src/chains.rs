@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use countersign::reader::{Answer, Request};
-use countersign::{EvmGeneration, Family, Generation, HtlcTerms, Policy, SecretHash, U256, VerifiedTerms, json, verify_record};
+use countersign::{Family, Policy, SecretHash, U256, json, verify_record, trust::{EvmGeneration, Generation}, evidence::{HtlcTerms, VerifiedTerms}};
 use countersign_json::line::Case;
 use countersign_testkit::{all_fixtures, chain};
 

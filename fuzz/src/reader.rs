@@ -18,7 +18,7 @@ use std::sync::{LazyLock, Mutex, Once};
 use crate::bytes::Bytes;
 use crate::lie;
 use countersign::reader::{Answer, FailureKind, Fault, HtlcReader, Judgement, Known, MAX_REQUESTS, Request, RpcError};
-use countersign::{Family, Finality, FinalityRule, HtlcState, HtlcTerms, LockedHtlc, SecretHash, UnixTime, VerifiedTerms};
+use countersign::{Family, SecretHash, chains::{Finality, FinalityRule, UnixTime}, evidence::{HtlcState, HtlcTerms, LockedHtlc, VerifiedTerms}};
 
 /// No reading has more rounds.
 const MAX_ROUNDS: usize = 24;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use countersign::{RequestId, Signed, UnixTime, Unsigned, Verified};
+use countersign::{RequestId, Signed, Unsigned, Verified, chains::UnixTime};
 use countersign_json::objects::{self, Convert, Documents, Failure};
 use zeroize::Zeroizing;
 

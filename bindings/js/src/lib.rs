@@ -109,7 +109,7 @@ impl Order {
     /// Checks that there is still time to pay at `now`, in Unix seconds.
     #[wasm_bindgen(js_name = checkDeadline)]
     pub fn check_deadline(&self, now: u64) -> Result<(), String> {
-        self.0.check_deadline(countersign::UnixTime::from_secs(now)).map_err(|refusal| thrown(refusal.into()))
+        self.0.check_deadline(countersign::chains::UnixTime::from_secs(now)).map_err(|refusal| thrown(refusal.into()))
     }
 
     /// Returns what wallets take that choose nonce and fees themselves.

@@ -91,7 +91,7 @@ impl Order {
     ///     Refusal: When it is too late.
     ///     ValueError: If the time is negative, above 2^64 seconds or not a number.
     fn check_deadline(&self, now: Seconds) -> PyResult<()> {
-        self.0.check_deadline(countersign::UnixTime::from_secs(now.0)).map_err(|refusal| raise(refusal.into()))
+        self.0.check_deadline(countersign::chains::UnixTime::from_secs(now.0)).map_err(|refusal| raise(refusal.into()))
     }
 
     /// Returns what wallets take that choose nonce and fees themselves, as JSON texts.

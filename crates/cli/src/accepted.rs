@@ -1,6 +1,6 @@
 //! Prints an accepted order: JSON for programs, text for people.
 
-use countersign::{ByteCoverage, Code, Family, Summary, Unsigned, Verified, Warnings};
+use countersign::{Code, Family, Summary, Unsigned, Verified, Warnings, report::ByteCoverage};
 use countersign_json::Artefacts;
 
 use countersign_json::line::Request;

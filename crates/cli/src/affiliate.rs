@@ -4,7 +4,7 @@ use countersign::evm::claim::Claim;
 use countersign::evm::{Evm, Key};
 use countersign::json::{self, Cursor};
 use countersign::wire::Earnings;
-use countersign::{Code, Family, Hex, Refusal, Registry};
+use countersign::{Code, Family, Refusal, Registry, report::Hex};
 use countersign_json::JsonFamily;
 use serde::Serialize;
 

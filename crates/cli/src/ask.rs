@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use countersign::wire::AffiliateFee;
-use countersign::{AssetId, CreateOrder, Registry, RequestedLeg, SecretHash, U256};
+use countersign::{AssetId, CreateOrder, Registry, SecretHash, U256, wire::RequestedLeg};
 use countersign_client::driver::{NewOrder, NoOwner};
 use countersign_client::rescue::Missing;
 use countersign_client::{Flow, Http, OrderId, Pace, Secret};

@@ -108,7 +108,7 @@ impl Commands {
     pub(crate) fn by_self(&self, leg: Leg, kept: &OrderState, registry: &Registry) -> String {
         let (verb, is_source) = if leg == Leg::Source { ("refund", true) } else { ("redeem", false) };
         let request = kept.swap.request();
-        let family = |requested: &countersign::RequestedLeg| registry.family(requested.asset.chain()).ok();
+        let family = |requested: &countersign::wire::RequestedLeg| registry.family(requested.asset.chain()).ok();
         let (source, destination) = (family(&request.source), family(&request.destination));
         let own = if is_source { source } else { destination };
         let key = |id: &'static str| self.has(id).then_some(id);

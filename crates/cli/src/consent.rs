@@ -8,7 +8,11 @@ use std::time::Duration;
 use countersign::recover::Leg;
 use countersign::wire::{Quote, SwapRecord};
 use countersign::{
-    Code, Family, NetworkFee, OrderRecord, Registry, Severity, Summary, Topic, U256, UnixTime, Unsigned, Verified, Warnings, number, text,
+    Code, Family, OrderRecord, Registry, Severity, Summary, U256, Unsigned, Verified, Warnings,
+    chains::UnixTime,
+    number,
+    report::{NetworkFee, Topic},
+    text,
 };
 use countersign_client::status::refund_possible_from;
 use countersign_client::{Http, OrderId};

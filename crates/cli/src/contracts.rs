@@ -1,6 +1,6 @@
 //! Descriptions of the pinned contracts, in the state directory. Any number of swaps may use and extend them at the same time.
 
-use countersign::{Asset, Registry, RequestedLeg};
+use countersign::{Registry, trust::Asset, wire::RequestedLeg};
 use countersign_client::Http;
 use countersign_node::{ContractChange, ContractReport, Contracts, Nodes};
 use countersign_store::Store;

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use countersign::json;
-use countersign::{FAMILIES, Family, OrderStage, Policy, Registry, Unsigned};
+use countersign::{FAMILIES, Family, Policy, Registry, Unsigned, report::OrderStage};
 use countersign_json::Artefacts;
 
 use countersign_json::line::{Case, Outcome};

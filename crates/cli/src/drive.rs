@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::{BroadcastTransaction, Code, Family, OrderRecord, Policy, Registry, Severity, Stage, U256, Unsigned, Verified, Warnings};
+use countersign::{
+    BroadcastTransaction, Code, Family, OrderRecord, Policy, Registry, Severity, U256, Unsigned, Verified, Warnings, evidence::Stage,
+};
 use countersign_client::driver::{
     Chains as _, Driver, FundingReply, Owner, OwnerCode, OwnerError, Purpose, Settlement, SignedFunding, TrustTheService, check_floor,
 };

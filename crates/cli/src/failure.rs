@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use countersign::{Code, OrderStage, Refusal};
+use countersign::{Code, Refusal, report::OrderStage};
 use countersign_client::restore::RestoreError;
 use countersign_node::NodeError;
 

@@ -8,7 +8,9 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::Funding;
 use countersign::json::At;
 use countersign::recover::Leg;
-use countersign::{Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, VerifiedTerms, Warnings, text};
+use countersign::{
+    Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, Warnings, evidence::VerifiedTerms, text,
+};
 use countersign_client::driver::{Chains as _, NoOwner, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;

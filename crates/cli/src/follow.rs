@@ -1,6 +1,6 @@
 //! Follows a stored order until it ends, for `swap`, `order watch`, `redeem` and `refund`.
 
-use countersign::{BroadcastTransaction, Leg, OrderRecord, OrderStage, UnixTime, text};
+use countersign::{BroadcastTransaction, Leg, OrderRecord, chains::UnixTime, report::OrderStage, text};
 use countersign_client::driver::{
     Alert, Chains as _, Delivery, DriveError, Event, Following, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose,
     StatedEnd, Status, Stop, TrustTheService, WayOut,

@@ -1,7 +1,7 @@
 //! `countersign chains|assets|liquidity|fee|volume|schemas|policy|health`: public lists and values of the service.
 
 use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees};
-use countersign::{Amount, AssetId, Registry, number, text};
+use countersign::{AssetId, Registry, number, report::Amount, text};
 
 use crate::exit::{OK, REFUSED};
 use crate::failure::{Failure, usage};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use countersign::{Code, Family, OrderStage, Proposal, Refusal, Registry, Role, Verified, Warnings};
+use countersign::{Code, Family, Proposal, Refusal, Registry, Role, Verified, Warnings, report::OrderStage};
 use countersign_client::Http;
 use countersign_node::{NodeError, Nodes};
 use serde::Serialize;

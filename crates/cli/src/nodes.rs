@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use countersign::{BlockHeight, Family, Leg, Registry, RequestedLeg, check_head_time, text};
+use countersign::{Family, Leg, Registry, chains::BlockHeight, evidence::check_head_time, text, wire::RequestedLeg};
 use countersign_client::driver::OrderState;
 use countersign_client::{Http, Timeouts};
 use countersign_node::{Endpoint, Endpoints, Head, NodeConfig, NodeError, Nodes, SettlementKey, Speed};

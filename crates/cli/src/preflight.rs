@@ -11,7 +11,11 @@ use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
 use countersign::{
-    Asset, AssetId, CreateOrder, Family, Policy, Precondition, Refusal, Registry, RequestedLeg, Stage, check_head_time, text,
+    AssetId, CreateOrder, Family, Policy, Refusal, Registry,
+    evidence::{Precondition, Stage, check_head_time},
+    text,
+    trust::Asset,
+    wire::RequestedLeg,
 };
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;

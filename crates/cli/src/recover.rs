@@ -9,7 +9,11 @@ use countersign::bitcoin::Key;
 use countersign::bitcoin::recover::{Funding, FundingStatus, InstantRefund, RecordedHtlc};
 use countersign::json::{self, Cursor};
 use countersign::recover::{self, Leg, Recovery, RecoveryTerms};
-use countersign::{Amount, Asset, Code, Family, Hex, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings};
+use countersign::{
+    Code, Family, OrderRecord, Policy, Refusal, Registry, Role, U256, Unsigned, Warnings,
+    report::{Amount, Hex},
+    trust::Asset,
+};
 use countersign_client::Http;
 use countersign_json::line::Request;
 use countersign_node::{Nodes, Speed};

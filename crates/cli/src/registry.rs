@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use countersign::{Asset, Change, Registry, ServicePins, text};
+use countersign::{
+    Registry, text,
+    trust::{Asset, Change, ServicePins},
+};
 use countersign_client::driver::Chains as _;
 use countersign_node::Contracts;
 use serde::Serialize;

@@ -4,7 +4,12 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use anstyle::{AnsiColor, Style};
-use countersign::{ByteCoverage, Line, OrderStage, Refusal, Severity, Summary, Told, UnixTime, Warnings, text};
+use countersign::{
+    Refusal, Severity, Summary, Warnings,
+    chains::UnixTime,
+    report::{ByteCoverage, Line, OrderStage, Told},
+    text,
+};
 use countersign_json::line::Request;
 use countersign_view::hashes::HashCard;
 use serde::Serialize;

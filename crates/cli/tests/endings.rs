@@ -5,7 +5,7 @@ use std::process::Output;
 use crate::home::{Home, NOWHERE, at_once, out, said};
 use crate::support::{Fixture, Reply, Server, Service, Step};
 use crate::whole::Whole;
-use countersign_client::countersign::{BroadcastTransaction, Policy, Registry, Role, UnixTime};
+use countersign_client::countersign::{BroadcastTransaction, Policy, Registry, Role, chains::UnixTime};
 use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore, Purpose, SignedUnder};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;

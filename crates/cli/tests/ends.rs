@@ -1,6 +1,6 @@
 //! How the following of an order ends: what the service states about it, replies that are lost, and what is said then.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,6 @@
 //! Stored orders: `countersign orders` with the stage and the next command of each, and the files of one.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::fs;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use std::process::Output;
 use crate::home::{Home, at_once, out, said};
 use crate::support::{Fixture, Server, Service, Step};
 use crate::terminal::answer;
-use countersign_client::countersign::{Policy, Registry, UnixTime};
+use countersign_client::countersign::{Policy, Registry, chains::UnixTime};
 use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore, SecretRoute, SignedUnder};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;

@@ -5,7 +5,7 @@
 
 use countersign::json::{Cursor, Value};
 use countersign::wire::{AssetRecord, ChainRecord, Earnings, Fees, Page, Quote, Read, SchemaRecord, SolverBalances};
-use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, ServicePins, number};
+use countersign::{Code, CreateOrder, OrderRecord, Refusal, Registry, number, trust::ServicePins};
 use futures_util::{Stream, StreamExt, stream};
 
 use crate::error::Error;

@@ -123,7 +123,7 @@ impl<T: Transport> Flow<T> {
     }
 
     /// Fetches the record and verifies it again, against the request and the response. A caller that stored the record it signed for
-    /// should also compare the terms of both: [`VerifiedTerms::check_unchanged`](countersign::VerifiedTerms::check_unchanged).
+    /// should also compare the terms of both: [`VerifiedTerms::check_unchanged`](countersign::evidence::VerifiedTerms::check_unchanged).
     ///
     /// # Errors
     ///

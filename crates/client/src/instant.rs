@@ -4,7 +4,7 @@
 use countersign::bitcoin::bitcoin::OutPoint;
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::json::At;
-use countersign::{Code, Leg, OrderRecord, Origin, Refusal, Registry};
+use countersign::{Code, Leg, OrderRecord, Refusal, Registry, report::Origin};
 
 /// The number of outputs of a funding transaction that are searched for the deposit.
 const MAX_OUTPUTS: u32 = 64;

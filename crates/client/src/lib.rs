@@ -27,7 +27,7 @@ mod track;
 
 pub use client::Client;
 pub use countersign;
-pub use countersign::Hold;
+pub use countersign::evidence::Hold;
 pub use countersign_transport::{
     BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, TransportError, TransportErrorKind, is_safe, url,
 };

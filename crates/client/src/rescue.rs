@@ -1,6 +1,6 @@
 //! What an order has from the rescue phrase: its secret, and the owner's keys on Bitcoin-like chains.
 
-use countersign::{CreateOrder, Family, Leg, Registry, RequestedLeg};
+use countersign::{CreateOrder, Family, Leg, Registry, wire::RequestedLeg};
 use countersign_store::rescue::{DeriveError, Rescue, RescueKey};
 use countersign_store::{KeyIndex, Zeroizing};
 

@@ -2,7 +2,7 @@
 
 use countersign::json::{self, At, Cursor};
 use countersign::wire::{self, Read};
-use countersign::{Code, Origin, Refusal, text};
+use countersign::{Code, Refusal, report::Origin, text};
 
 use crate::error::Error;
 use crate::retry;

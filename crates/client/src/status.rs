@@ -8,7 +8,10 @@ use std::time::Duration;
 use countersign::chains::network::Coin;
 use countersign::wire::{RecordTime, SwapRecord};
 pub use countersign::wire::{format_time, parse_time};
-use countersign::{Leg, OrderRecord, Pace, Policy, Registry, Span, UnixTime};
+use countersign::{
+    Leg, OrderRecord, Policy, Registry,
+    chains::{Pace, Span, UnixTime},
+};
 use serde::Serialize;
 
 /// The state of an order, as the service's record states it.

@@ -20,7 +20,7 @@ use crate::request::OrderId;
 ///
 /// ```
 /// use countersign_client::CreatedOrder;
-/// use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
+/// use countersign_client::countersign::{CreateOrder, U256, wire::RequestedLeg};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let request = CreateOrder::new(

@@ -2,7 +2,7 @@
 use crate::support;
 use crate::world;
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use countersign_client::countersign::{Code, Finality, FinalityRule, Hold, Policy, Registry, U256};
+use countersign_client::countersign::{
+    Code, Policy, Registry, U256,
+    chains::{Finality, FinalityRule},
+    evidence::Hold,
+};
 use countersign_client::driver::{
     DriveError, Entry, Event, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, OwnerTask, Purpose, Status, StoreError,
     TrustTheService, WaitingFor,

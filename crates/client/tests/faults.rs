@@ -5,7 +5,7 @@ use crate::support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use countersign_client::countersign::{Blame, CreateOrder, Origin, U256};
+use countersign_client::countersign::{Blame, CreateOrder, U256, report::Origin};
 use countersign_client::{
     Action, Api, AppId, Client, Error, ErrorCode, Http, OrderFilter, OrderId, QuoteAmount, QuoteRequest, Retry, Timeouts,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use countersign_client::OrderId;
 use countersign_client::StreamExt;
-use countersign_client::countersign::{SecretHash, UnixTime};
+use countersign_client::countersign::{SecretHash, chains::UnixTime};
 use countersign_client::driver::{
     BoxStore, Delivery, Entry, Event, MemoryGuard, MemoryStore, NewOrder, OrderState, OrderStore, Outcome, Purpose, SignedUnder, Status,
     StoreError,

@@ -1,7 +1,7 @@
 //! The status of an order, and the stream of changes.
 use crate::support;
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

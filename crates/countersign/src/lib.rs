@@ -176,23 +176,48 @@ pub use countersign_sui as sui;
 #[doc(inline)]
 pub use countersign_tron as tron;
 
+/// What a chain shows: the state of a swap, and how it compares with the terms that were verified.
+///
+/// [`Funded`] and the [`reader`] make these values.
+pub mod evidence {
+    #[doc(inline)]
+    pub use countersign_core::{
+        HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Precondition, SentBy, Stage, VerifiedTerms,
+        check_head_time,
+    };
+}
+
+/// The values in refusals, warnings and the summary of an order.
+pub mod report {
+    #[doc(hidden)]
+    pub use countersign_core::report::amount;
+    #[doc(inline)]
+    pub use countersign_core::{
+        Amount, ByteCoverage, Hex, Line, NetworkFee, OrderStage, OrderTerms, Origin, ParseError, Timelock, Told, Topic, TypedValue,
+    };
+}
+
+/// What a wallet pins in its [`Registry`], and the limits of its [`Policy`].
+pub mod trust {
+    #[doc(inline)]
+    pub use countersign_core::{
+        Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, ServicePins, SolanaGeneration,
+        SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TokenStandard, TronLimits, generation,
+    };
+}
+
 pub use broadcast::BroadcastTransaction;
 pub use context::Context;
 pub use countersign_core::{
-    Account, Amount, ApprovalPolicy, ApprovalStep, Asset, AssetId, BitcoinLimits, Blame, BlockHeight, ByteCoverage, Chain, ChainProfile,
-    Change, Code, Contract, CreateOrder, EvmGeneration, EvmLimits, Family, Finality, FinalityRule, FundingPath, Gasless, GaslessSubmission,
-    Generation, HeadDoubt, Hex, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Incomplete as IncompleteOrder, Leg, Line, LockedHtlc,
-    Network, NetworkFee, Notice, ObservedAt, OrderRecord, OrderStage, OrderTerms, Origin, Pace, ParseError, Policy, Precondition, Proposal,
-    Refusal, Registry, RequestId, RequestedLeg, Role, Scheme, SecretHash, SentBy, ServicePins, Severity, SignedOrder, SignedTransaction,
-    SignerError, SigningRequest, SolanaGeneration, SolanaLimits, Solver, Span, Sponsor, Stage, StarknetGeneration, StarknetLimits,
-    SuiLimits, Summary, Timelock, TokenStandard, Told, Topic, TronLimits, TypedValue, U256, UnixTime, UnsignedOrder, VerifiedOrder,
-    VerifiedRecord, VerifiedTerms, Warning, Warnings, chains, check_head_time, generation, wire,
+    ApprovalPolicy, ApprovalStep, AssetId, Blame, Code, CreateOrder, Family, FundingPath, Gasless, GaslessSubmission,
+    Incomplete as IncompleteOrder, Leg, OrderRecord, Policy, Proposal, Refusal, Registry, RequestId, Role, Scheme, SecretHash, Severity,
+    SignedOrder, SignedTransaction, SignerError, SigningRequest, Summary, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warning,
+    Warnings, chains, wire,
 };
-/// For the authors of families and of adapters; not covered by semantic versioning.
-#[doc(hidden)]
-pub use countersign_core::{family, json, number, report::amount, text};
 pub use funded::Funded;
 pub use key::Key;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};
 
-pub use countersign_core::verify as verify_family;
+/// For the authors of families and of adapters; not covered by semantic versioning.
+#[doc(hidden)]
+pub use countersign_core::{family, json, number, text, verify as verify_family};

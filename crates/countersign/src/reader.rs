@@ -7,7 +7,9 @@
 //!
 //! ```
 //! use countersign::reader::{Answer, Fault, HtlcQuorum, HtlcReader, Known, Request};
-//! use countersign::{FinalityRule, Funded, Hold, Refusal, UnixTime, VerifiedTerms};
+//! use countersign::chains::{FinalityRule, UnixTime};
+//! use countersign::evidence::{Hold, VerifiedTerms};
+//! use countersign::{Funded, Refusal};
 //!
 //! /// Reads the destination from two endpoints. `send` sends one request to one of them, as
 //! /// it is.
@@ -34,7 +36,7 @@
 //! # Only a reader makes an observation
 //!
 //! ```compile_fail
-//! use countersign::{HtlcTerms, reader::HtlcObservation};
+//! use countersign::{reader::HtlcObservation, evidence::HtlcTerms};
 //! use countersign::reader::Finding;
 //!
 //! // Its fields are private, and it has no constructor.

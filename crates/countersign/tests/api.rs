@@ -3,9 +3,10 @@
 use std::error::Error;
 
 use countersign::{
-    AssetId, Code, CreateOrder, FAMILIES, Family, GaslessSubmission, Incomplete, OrderRecord, OrderTerms, ParseError, Payload, Policy,
-    Proposal, Refusal, Registry, RequestId, SecretHash, Signed, SigningRequest, Summary, Transaction, Unsigned, Verified, Warnings, verify,
-    verify_record,
+    AssetId, Code, CreateOrder, FAMILIES, Family, GaslessSubmission, Incomplete, OrderRecord, Payload, Policy, Proposal, Refusal, Registry,
+    RequestId, SecretHash, Signed, SigningRequest, Summary, Transaction, Unsigned, Verified, Warnings,
+    report::{OrderTerms, ParseError},
+    verify, verify_record,
 };
 use countersign_testkit::lines::{accepted, accepted_case, with_fixtures};
 use countersign_testkit::{Case, Tree, registry};

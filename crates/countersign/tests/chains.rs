@@ -1,7 +1,11 @@
 //! What is known about each chain decides when its payments are final, how old an endpoint's newest block may be, and when too little of
 //! a timelock is left. The rows after the listed chains are test networks of listed ones, other chains, and names that begin like a chain
 //! of another family.
-use countersign::{Chain, Finality, FinalityRule, Pace, Policy, Registry, U256};
+use countersign::{
+    Policy, Registry, U256,
+    chains::{Finality, FinalityRule, Pace},
+    trust::Chain,
+};
 
 /// Chain, id, milliseconds of a unit by the batch contract, today and at the fastest, finality, settle, margin, payment window, greatest age
 /// and lead of the newest block in seconds; an asterisk for a test network.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use countersign::{Family, Generation};
+use countersign::{Family, trust::Generation};
 
 /// The repository, as its index lists it.
 struct Repository {

@@ -66,3 +66,31 @@ fn example_lines(text: &str, markdown: bool) -> Vec<&str> {
     }
     lines
 }
+
+/// The names on the first page: modules, types, functions and constants.
+const MAX_NAMES: usize = 60;
+
+#[test]
+fn the_first_page_has_few_names() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let (mut names, mut hidden) = (Vec::new(), false);
+    let mut items = text.lines();
+    while let Some(line) = items.next() {
+        if line == "#[doc(hidden)]" {
+            hidden = true;
+        } else if let Some(module) = line.strip_prefix("pub mod ") {
+            names.push(module.trim_end_matches([';', ' ', '{']).to_owned());
+        } else if let Some(first) = line.strip_prefix("pub use ") {
+            let mut item = first.to_owned();
+            while !item.ends_with(';') {
+                item.push_str(items.next().unwrap().trim());
+            }
+            let list = item.trim_end_matches(['}', ';']).rsplit(['{']).next().unwrap();
+            if !std::mem::take(&mut hidden) {
+                names.extend(list.split(',').filter(|name| !name.is_empty()).map(|name| name.trim().to_owned()));
+            }
+        }
+    }
+    assert!(names.iter().any(|name| name == "Proposal") && names.iter().any(|name| name == "trust"), "{names:?}");
+    assert!(names.len() <= MAX_NAMES, "{} names: {names:?}", names.len());
+}

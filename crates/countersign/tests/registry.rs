@@ -2,7 +2,11 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use countersign::{Blame, Code, EvmGeneration, Generation, Notice, Origin, Registry, StarknetGeneration};
+use countersign::{
+    Blame, Code, Registry,
+    report::Origin,
+    trust::{EvmGeneration, Generation, Notice, StarknetGeneration},
+};
 use countersign_testkit::{Tree, asset_index, registry, registry_json, set};
 use serde_json::{Value, json};
 

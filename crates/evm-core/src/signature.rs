@@ -26,7 +26,7 @@ pub(crate) use proof::{Asked, is_of, not_a_contract, prove};
 /// ```
 /// use countersign::evm::Key;
 ///
-/// # fn main() -> Result<(), countersign::ParseError> {
+/// # fn main() -> Result<(), countersign::report::ParseError> {
 /// let key: Key =
 ///     "0x4646464646464646464646464646464646464646464646464646464646464646".parse()?;
 /// assert_eq!(key.address().to_string(), "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F");

@@ -35,7 +35,7 @@ pub fn read(chain_id: u64, cursor: Cursor<'_, '_>) -> Result<Address, Refusal> {
 ///     "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed",
 /// )?;
 /// assert_eq!(address.to_string(), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 ///
 /// # Errors

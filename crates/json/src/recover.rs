@@ -19,7 +19,7 @@
 //! destination would silently be ignored.
 
 use countersign::recover::Recovery;
-use countersign::{Code, Origin, Policy, Refusal, Unsigned, UnsignedOrder};
+use countersign::{Code, Policy, Refusal, Unsigned, UnsignedOrder, report::Origin};
 use countersign_core::json::{Cursor, Members};
 
 use crate::family::inputs;

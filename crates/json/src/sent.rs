@@ -2,7 +2,7 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Family, OrderStage, Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family};
+use countersign::{Code, Family, Refusal, Role, Verified, VerifiedOrder, Warnings, for_each_family, report::OrderStage};
 use countersign_core::json::{self, Cursor};
 
 use crate::JsonFamily;

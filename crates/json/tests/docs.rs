@@ -7,7 +7,10 @@ use std::time::Duration;
 use std::{env, fs};
 
 use countersign::chains::{Coin, CoinProfile, FeeTargets, KNOWN_CHAINS};
-use countersign::{ChainProfile, Code, Family, Network, Pace, Severity};
+use countersign::{
+    Code, Family, Severity,
+    chains::{ChainProfile, Network, Pace},
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use countersign::wire::{AffiliateFee, Read};
 use countersign::{
-    ApprovalPolicy, Code, CreateOrder, Family, Generation, Policy, Proposal, Refusal, Registry, RequestedLeg, Severity, U256, UnixTime,
-    Verified, Warning, json, verify, verify_record,
+    ApprovalPolicy, Code, CreateOrder, Family, Policy, Proposal, Refusal, Registry, Severity, U256, Verified, Warning, chains::UnixTime,
+    json, trust::Generation, verify, verify_record, wire::RequestedLeg,
 };
 use countersign_json::line::Case;
 use countersign_testkit::lines::accepted_case;

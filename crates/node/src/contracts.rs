@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign::json::{self, Cursor};
-use countersign::{Asset, AssetId, Code, Generation, Refusal};
+use countersign::{
+    AssetId, Code, Refusal,
+    trust::{Asset, Generation},
+};
 use countersign_transport::{Chains as _, Transport};
 use serde::Serialize;
 

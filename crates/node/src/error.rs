@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign::{BlockHeight, Code, Refusal};
+use countersign::{Code, Refusal, chains::BlockHeight};
 use countersign_core::reader::{Doubt, Failure, FailureKind, Fault};
 use countersign_transport::{GatherError, TransportError, TransportErrorKind};
 

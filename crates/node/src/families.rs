@@ -1,7 +1,11 @@
 //! The families of connected chains. The families import `nodes`, and only this file imports the families.
 
 use countersign::reader::HtlcQuorum;
-use countersign::{Asset, Family, HtlcTerms, Precondition, Transaction, U256};
+use countersign::{
+    Family, Transaction, U256,
+    evidence::{HtlcTerms, Precondition},
+    trust::Asset,
+};
 use countersign_transport::Transport;
 
 use crate::contracts::Description;

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use countersign::chains::Network;
 use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, SendReader, check_sent};
-use countersign::{Asset, Family, Hold, HtlcTerms, Registry};
+use countersign::{
+    Family, Registry,
+    evidence::{Hold, HtlcTerms},
+    trust::Asset,
+};
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,

@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use countersign::{Amount, Asset, Code, OrderRecord, Policy, Precondition, Refusal, RequestedLeg, Stage, U256, Verified};
+use countersign::{
+    Code, OrderRecord, Policy, Refusal, U256, Verified,
+    evidence::{Precondition, Stage},
+    report::Amount,
+    trust::Asset,
+    wire::RequestedLeg,
+};
 use countersign_transport::{Chains as _, Transport};
 use futures_util::future::join_all;
 

@@ -2,7 +2,7 @@
 
 use countersign::recover::Recovery;
 #[cfg(any(feature = "starknet", feature = "sui"))]
-use countersign::{Code, TypedValue, U256};
+use countersign::{Code, U256, report::TypedValue};
 use countersign::{Policy, Signed, Unsigned, Verified};
 #[cfg(any(feature = "starknet", feature = "sui"))]
 use countersign_core::reader::Expense;

@@ -1,6 +1,6 @@
 //! The recorded conversations of `fixtures/readers`, through this crate's lanes, batches and HTTP: the verdicts are those that the
 //! bindings give.
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use countersign::{HtlcState, HtlcTerms};
+use countersign::evidence::{HtlcState, HtlcTerms};
 use futures_util::future::join_all;
 use serde_json::Value;
 use support::{Chain, nodes, terms};

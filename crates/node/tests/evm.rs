@@ -2,20 +2,25 @@
 //! funding.
 use crate::support;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::atomic::Ordering;
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
 use countersign::reader::HtlcQuorum;
-use countersign::{EvmGeneration, FinalityRule, Funded, Generation, HtlcState, VerifiedTerms};
+use countersign::{
+    Funded,
+    chains::FinalityRule,
+    evidence::{HtlcState, VerifiedTerms},
+    trust::{EvmGeneration, Generation},
+};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
 use serde_json::{Value, json};
 use support::{Chain, INITIATED, LATEST, NOW, SECRET, hash_of, id, judged, log, nodes, redeemed_data, shows_no_key, terms};
 
-const RULE: FinalityRule = FinalityRule::new(countersign::Finality::Safe, 64, 50);
+const RULE: FinalityRule = FinalityRule::new(countersign::chains::Finality::Safe, 64, 50);
 
 async fn read_with(chain: Chain, count: usize, terms: &VerifiedTerms) -> Result<HtlcQuorum, NodeError> {
     let nodes = nodes(chain, count);

@@ -1,8 +1,8 @@
 //! What a contract on an EVM chain is: described, compared with its stored description, and recognised as a generation.
 
-use countersign::EvmGeneration;
 use countersign::evm::alloy_primitives::{U256, hex, keccak256};
 use countersign::evm::read::Layout;
+use countersign::trust::EvmGeneration;
 use countersign_node::{ContractReport, Contracts};
 use countersign_testkit::registry;
 use serde_json::json;

@@ -6,7 +6,10 @@ use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, TxContext};
 use countersign::recover::Recovery;
-use countersign::{Code, OrderRecord, Policy, Precondition, SecretHash, Stage, Unsigned};
+use countersign::{
+    Code, OrderRecord, Policy, SecretHash, Unsigned,
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, NodeError, Nodes, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{registry, verified};

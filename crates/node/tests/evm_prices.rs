@@ -9,7 +9,7 @@ use countersign::evm::alloy_primitives::Address;
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Fees, TxContext};
 use countersign::recover::Recovery;
-use countersign::{BroadcastTransaction, Code, HtlcTerms, Policy, SecretHash, Unsigned};
+use countersign::{BroadcastTransaction, Code, Policy, SecretHash, Unsigned, evidence::HtlcTerms};
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{key, registry, verified};

@@ -5,7 +5,7 @@ use crate::support;
 use countersign::evm::alloy_primitives::{Address, U256, hex};
 use countersign::evm::read;
 use countersign::evm::{ApprovalStep, Evm, TxContext, UnsignedOrder};
-use countersign::{Code, HtlcState};
+use countersign::{Code, evidence::HtlcState};
 use countersign_node::NodeError;
 use countersign_testkit::verified;
 use serde_json::{Value, json};

@@ -2,7 +2,11 @@
 use crate::support;
 
 use countersign::evm::alloy_primitives::Address;
-use countersign::{Code, Finality, FinalityRule, OrderRecord, Policy, Precondition, Stage};
+use countersign::{
+    Code, OrderRecord, Policy,
+    chains::{Finality, FinalityRule},
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, Nodes, Preconditions, Speed};
 use countersign_testkit::registry;
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ use starknet_types_core::felt::Felt;
 ///
 /// assert_eq!(felt::parse("0x00ab")?, Felt::from(171));
 /// assert!(felt::parse(&format!("0x{}", "f".repeat(64))).is_err());
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 ///
 /// # Errors

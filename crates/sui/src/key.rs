@@ -27,7 +27,7 @@ const R1_ORDER: U256 = U256::from_limbs([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717
 /// let key =
 ///     Key::parse("0x0707070707070707070707070707070707070707070707070707070707070707")?;
 /// assert_eq!(key.address(), Key::from_ed25519_seed(&[7; 32]).address());
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 pub struct Key {
     key: Scheme,

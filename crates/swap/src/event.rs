@@ -1,6 +1,6 @@
 //! What the machine reports, as JSON.
 
-use countersign::{Code, OrderStage};
+use countersign::{Code, report::OrderStage};
 use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
 use countersign_client::{Error, QuoteError};
 use countersign_json::objects::{Failure, Line, Value};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use countersign::{UnixTime, Unsigned};
+use countersign::{Unsigned, chains::UnixTime};
 use countersign_client::{MAX_BODY, Transport, TransportError, TransportErrorKind, is_safe};
 use countersign_json::objects::Failure;
 use countersign_transport::{Request, Response};

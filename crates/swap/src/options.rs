@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
 use countersign::wire::AffiliateFee;
-use countersign::{AssetId, Code, CreateOrder, Family, Refusal, Registry, RequestedLeg, U256};
+use countersign::{AssetId, Code, CreateOrder, Family, Refusal, Registry, U256, wire::RequestedLeg};
 use countersign_client::amount::base_units;
 use countersign_client::driver::TrustTheService;
 use countersign_client::{AppId, Pace, QuoteWish, url::Url};
@@ -78,7 +78,7 @@ impl Options {
         for (name, account) in &self.accounts {
             let at = format!("/options/accounts/{name}");
             let chains: Vec<_> = registry.chains().filter(|chain| chain.name() == name || chain.network.family().name() == name).collect();
-            let is_named = |chain: &&&countersign::Chain| chain.name() == name;
+            let is_named = |chain: &&&countersign::trust::Chain| chain.name() == name;
             if chains.is_empty() {
                 return Err(Failure::usage(at, "the name of a pinned chain or of a family"));
             }

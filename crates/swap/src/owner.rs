@@ -5,7 +5,9 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Refusal, Signed, Stage, UnixTime, Unsigned, Verified};
+use countersign::{
+    BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Refusal, Signed, Unsigned, Verified, chains::UnixTime, evidence::Stage,
+};
 use countersign_client::driver::{
     Chains as _, Delivery, Entry, Event as Noted, FundingReply, OrderState, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose,
     SecretRoute, Settlement, SignedFunding, StoreError,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use countersign::{OrderStage, Policy, Registry, Unsigned};
+use countersign::{Policy, Registry, Unsigned, report::OrderStage};
 use countersign_client::driver::{Delivery, Driver, OrderState, OrderStore as _, StoreError};
 use countersign_client::{Api, Client, Flow, OrderId, StreamExt as _};
 use countersign_json::objects::{Failure, Value};
@@ -180,7 +180,7 @@ impl Swaps {
             let quote = inner.driver.flow().best_quote(&wish).await.map_err(event::of_quote)?;
             let value = |asset: &countersign::AssetId, amount| {
                 let pinned = inner.driver.flow().registry().asset(asset.as_str());
-                Value::from(&pinned.map_or_else(|| countersign::TypedValue::Number(amount), |pinned| pinned.amount(amount).into()))
+                Value::from(&pinned.map_or_else(|| countersign::report::TypedValue::Number(amount), |pinned| pinned.amount(amount).into()))
             };
             let pay = value(&quote.source.asset, quote.source.amount);
             let receive = value(&quote.destination.asset, quote.destination.amount);

@@ -8,7 +8,7 @@ use std::fs;
 use std::rc::Rc;
 
 use countersign::reader::{Answer, FailureKind, HtlcReader, Known, Request, RpcError};
-use countersign::{HtlcTerms, Policy};
+use countersign::{Policy, evidence::HtlcTerms};
 use countersign_json::objects::{self, Ask, Documents, Record};
 use countersign_testkit::chain::{bitcoin, evm, solana, starknet, sui, tron};
 use countersign_testkit::project;

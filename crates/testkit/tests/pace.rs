@@ -1,7 +1,7 @@
 //! How fast a chain is, as its readers measure it, and what that decides.
 #![cfg(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"))]
 use countersign::reader::{Answer, Finding, HtlcObservation, HtlcQuorum, HtlcReader, Known, Request};
-use countersign::{Funded, Hold, Policy, UnixTime, VerifiedRecord, verify_record};
+use countersign::{Funded, Policy, VerifiedRecord, chains::UnixTime, evidence::Hold, verify_record};
 use countersign_testkit::chain::{evm, solana, starknet, tron};
 use countersign_testkit::lines::accepted_case;
 use countersign_testkit::registry;

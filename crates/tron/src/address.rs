@@ -27,7 +27,7 @@ pub(crate) const CODEC: AddressCodec = AddressCodec {
 /// let usdt: Address = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?;
 /// assert_eq!(Address::parse_any("41a614f803b6fd780986a42c78ec9c7f77e6ded13c")?, usdt);
 /// assert_eq!(usdt.to_string(), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(alloy_primitives::Address);

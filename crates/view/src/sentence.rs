@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use countersign::{Amount, Code, OrderTerms, Timelock, TypedValue, Warnings, amount, text};
+use countersign::{
+    Code, Warnings,
+    report::{Amount, OrderTerms, Timelock, TypedValue, amount},
+    text,
+};
 use fluent_bundle::{FluentArgs, FluentBundle, FluentResource, FluentValue};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use unic_langid::LanguageIdentifier;

@@ -2,7 +2,8 @@
 use crate::common;
 
 use common::{FAMILIES, with_case};
-use countersign::{Code, Policy, TypedValue, amount};
+use countersign::report::{TypedValue, amount};
+use countersign::{Code, Policy};
 use countersign_testkit::{TestResult, fixtures_of};
 use countersign_view::{Catalogue, CatalogueError, Documents, LANGUAGES, Message, Page, Sentence};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign_client::countersign::{OrderRecord, Policy, Registry, SecretHash, UnixTime};
+use countersign_client::countersign::{OrderRecord, Policy, Registry, SecretHash, chains::UnixTime};
 use countersign_client::driver::{Driver, NewOrder, NoChains, NoOwner, OrderStore as _};
 use countersign_client::rescue::Missing;
 use countersign_client::restore::Restoration;

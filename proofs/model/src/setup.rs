@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use countersign_client::countersign::{self, Policy, Proposal, Registry, VerifiedTerms};
+use countersign_client::countersign::{self, Policy, Proposal, Registry, evidence::VerifiedTerms};
 use countersign_client::driver::{Delivery, Entry, Event, OrderObservation, OrderState, Outcome, Subject, fold};
 use countersign_client::{CreatedOrder, Secret};
 use countersign_testkit::chain::view::Tempo;

@@ -13,16 +13,14 @@
 use std::time::{Duration, SystemTime};
 
 use alloy_sol_types::SolValue;
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::chains::swap_id::{SwapIdInput, Version, evm as swap_id};
 use countersign::evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign::evm::htlc::{Approve, Initiate};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Key, UnsignedOrder, VerifiedOrder, address};
 use countersign::recover::Recovery;
-use countersign::{
-    BroadcastTransaction, Code, Funded, Hold, HtlcState, HtlcTerms, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record,
-};
+use countersign::{BroadcastTransaction, Code, Funded, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record, evidence::{Hold, HtlcState, HtlcTerms}};
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;

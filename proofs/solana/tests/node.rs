@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account, to_account};
 use countersign::solana::htlc::{Htlc, HtlcAccount};
 use countersign::solana::read::{self, SwapLocation};
@@ -30,10 +30,7 @@ use countersign::solana::solana_message::v1::TransactionConfig;
 use countersign::solana::solana_message::{Message, VersionedMessage};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, DurableNonce, Key, Solana, TxContext};
-use countersign::{
-    Family, FinalityRule, Funded, Generation, HtlcState, HtlcTerms, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
-    VerifiedTerms, json as tree, recover,
-};
+use countersign::{Family, Funded, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified, json as tree, recover, chains::FinalityRule, trust::Generation, evidence::{HtlcState, HtlcTerms, VerifiedTerms}};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};

@@ -11,11 +11,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
-use countersign::{
-    Account, Family, FinalityRule, Funded, HtlcState, Policy, SecretHash, Signed, Unsigned, Verified, VerifiedTerms, json, verify_record,
-};
+use countersign::{Family, Funded, Policy, SecretHash, Signed, Unsigned, Verified, json, verify_record, chains::{Account, FinalityRule}, evidence::{HtlcState, VerifiedTerms}};
 use countersign_client::{Http, Timeouts};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::sui::Receipt;
@@ -44,7 +42,7 @@ const HEAD: u64 = 260_000_000;
 const NOW: u64 = 1_800_000_000;
 /// What a simulation says that gas costs, with and without its rebate.
 const GAS: [u64; 3] = [1_000_000, 5_000_000, 2_000_000];
-const RULE: FinalityRule = FinalityRule::new(countersign::Finality::Finalized, 10_000, 600_000);
+const RULE: FinalityRule = FinalityRule::new(countersign::chains::Finality::Finalized, 10_000, 600_000);
 
 type Answer<R> = Result<Response<R>, Status>;
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bitcoin::Transaction;
 use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::hashes::{Hash, sha256};
-use countersign::{CreateOrder, OrderRecord, Policy, Proposal, Registry, UnixTime, VerifiedTerms};
+use countersign::{CreateOrder, OrderRecord, Policy, Proposal, Registry, chains::UnixTime, evidence::VerifiedTerms};
 use countersign_client::{Request as ClientRequest, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use countersign_sandbox::accounts;

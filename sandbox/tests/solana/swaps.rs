@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::{HtlcState, Leg};
+use countersign::{Leg, evidence::HtlcState};
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER, USER};
 use countersign_sandbox::chains::{Change, Engine};
 use serde_json::json;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use countersign::starknet::recover::{self, Leg as Side};
 use countersign::starknet::{ExternalSignature, Felt};
-use countersign::{Hold, HtlcState, Registry, SecretHash};
+use countersign::{Registry, SecretHash, evidence::{Hold, HtlcState}};
 use countersign_node::starknet::TransactionStatus;
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER};
 use countersign_sandbox::chains::starknet::Starknet;

@@ -6,10 +6,7 @@ use std::time::Duration;
 use countersign::recover::Recovery;
 use countersign::starknet::recover::{self};
 use countersign::starknet::{Felt, Key, UnsignedOrder};
-use countersign::{
-    BroadcastTransaction, CreateOrder, Finality, FinalityRule, Funded, Hold, HtlcState, Policy, Proposal, Registry, SecretHash, Signed,
-    UnixTime, Unsigned, Verified, VerifiedRecord, verify_record,
-};
+use countersign::{BroadcastTransaction, CreateOrder, Funded, Policy, Proposal, Registry, SecretHash, Signed, Unsigned, Verified, VerifiedRecord, verify_record, chains::{Finality, FinalityRule, UnixTime}, evidence::{Hold, HtlcState}};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
@@ -164,7 +161,7 @@ impl Stage {
         self.nodes.starknet(CHAIN).unwrap().status(felt(id)).await.unwrap()
     }
 
-    pub async fn state(&self, terms: &countersign::HtlcTerms) -> HtlcState {
+    pub async fn state(&self, terms: &countersign::evidence::HtlcTerms) -> HtlcState {
         self.nodes.starknet(CHAIN).unwrap().htlc(terms).await.unwrap().state().unwrap().0
     }
 

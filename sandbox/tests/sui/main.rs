@@ -18,7 +18,7 @@ use countersign::recover::{self, Leg};
 use countersign::sui::reader::Receipt;
 use countersign::sui::sui_sdk_types::{Address, Digest};
 use countersign::sui::{balance, htlc};
-use countersign::{HtlcState, Key, OrderRecord, Policy, Signed, Unsigned, Verified, verify, verify_record};
+use countersign::{Key, OrderRecord, Policy, Signed, Unsigned, Verified, verify, verify_record, evidence::HtlcState};
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_sandbox::accounts::{self, USER};
 use countersign_sandbox::chains::sui::Network;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use world::{AMOUNT, HOUR, SECRET, Wire, World};
 
-async fn state(nodes: &Nodes<Wire>, terms: &countersign::HtlcTerms) -> (HtlcState, u64) {
+async fn state(nodes: &Nodes<Wire>, terms: &countersign::evidence::HtlcTerms) -> (HtlcState, u64) {
     let quorum = nodes.htlc(terms).await.unwrap();
     let (state, seen) = quorum.state().unwrap();
     (state, seen.depth)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign::{CreateOrder, Proposal, Registry, UnixTime};
+use countersign::{CreateOrder, Proposal, Registry, chains::UnixTime};
 use countersign_client::{Request as Call, Response, Transport, TransportError};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};
 use countersign_sandbox::accounts::{self, USER};

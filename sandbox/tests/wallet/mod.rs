@@ -20,10 +20,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use countersign::recover::Recovery;
-use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, Policy, Registry, Role, Signed, UnixTime, Unsigned, VerifiedRecord, json, verify,
-    verify_record,
-};
+use countersign::{BroadcastTransaction, Funded, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord, json, verify, verify_record, evidence::{Hold, HtlcState}, chains::UnixTime};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::{Change, Engine, Event, Terms};

@@ -30,7 +30,7 @@ const MAX_OTHERS: usize = 1_999;
 ///     key.x_only().to_string(),
 ///     "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
 /// );
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 pub struct Key {
     first: KeyMaterial,

@@ -17,7 +17,7 @@ const MAX_FRACTION: usize = 36;
 ///
 /// let rate: FeeRate = "2.5".parse()?;
 /// assert_eq!(rate.fee(141), Some(Amount::from_sat(353)), "352.5 rounded up");
-/// # Ok::<(), countersign::ParseError>(())
+/// # Ok::<(), countersign::report::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeeRate {

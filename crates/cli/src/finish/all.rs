@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use countersign::{AssetId, Family, Registry, U256, UnixTime, text};
+use countersign::{AssetId, Family, Registry, U256, chains::UnixTime, text};
 use countersign_client::driver::OrderState;
 use countersign_store::{Error as StoreError, OrderDir};
 use serde::Serialize;

@@ -3,7 +3,11 @@
 use std::io::IsTerminal as _;
 
 use countersign::recover::{Leg, Recovery};
-use countersign::{HtlcTerms, Policy, Registry, Stage, text};
+use countersign::{
+    Policy, Registry,
+    evidence::{HtlcTerms, Stage},
+    text,
+};
 use countersign_client::Http;
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_node::{Ends, Nodes};

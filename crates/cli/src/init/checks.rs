@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use countersign::chains::address;
-use countersign::{Account, Chain, Family, Policy, Registry};
+use countersign::{Family, Policy, Registry, chains::Account, trust::Chain};
 use countersign_client::{Client, Http};
 use countersign_node::{Endpoints, NodeConfig, Nodes};
 

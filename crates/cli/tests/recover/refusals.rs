@@ -247,7 +247,7 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
 /// Only a payment that was signed here can be raised, and only where a replacement spends the same coins, while there is time.
 #[test]
 fn bump_raises_only_a_payment_that_was_signed_here_and_in_time() {
-    use countersign_client::countersign::{BroadcastTransaction, Role, UnixTime};
+    use countersign_client::countersign::{BroadcastTransaction, Role, chains::UnixTime};
     use countersign_client::driver::{Delivery, Entry, Event, OrderStore as _, Outcome, Purpose};
 
     for id in ["bitcoin-delegate", "evm-record-evm-v1"] {

@@ -1,6 +1,6 @@
 //! What `redeem --self` asks of the destination's chain before it prints the redemption of a restored order.
 
-use countersign::{HtlcTerms, Leg, OrderRecord, Registry};
+use countersign::{Leg, OrderRecord, Registry, evidence::HtlcTerms};
 use countersign_testkit::chain::evm::Evm;
 use serde_json::{Value, json};
 

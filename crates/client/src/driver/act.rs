@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use countersign::chains::Pace;
 use countersign::json::At;
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, HtlcState, Leg, OrderStage, Policy, Refusal, U256, UnixTime, Verified,
-    VerifiedRecord, Warning, Warnings,
+    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
+    chains::UnixTime, evidence::HtlcState, report::OrderStage,
 };
 
 use super::chain::{ChainError, judge, rule_of};

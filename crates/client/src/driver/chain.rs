@@ -5,8 +5,9 @@ use countersign::reader::{
     FateObservation, FateReader, HtlcObservation, HtlcQuorum, HtlcReader, Known, NotSent, SendObservation, SendReader, Verdict, check_sent,
 };
 use countersign::{
-    BroadcastTransaction, FinalityRule, Funded, Hold, HtlcState, HtlcTerms, Network, Policy, Registry, UnixTime, VerifiedTerms,
-    check_head_time,
+    BroadcastTransaction, Funded, Policy, Registry,
+    chains::{FinalityRule, Network, UnixTime},
+    evidence::{Hold, HtlcState, HtlcTerms, VerifiedTerms, check_head_time},
 };
 use countersign_transport::{Chains, GatherError, MaybeSend, MaybeSync, Memory, Transport, gather};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use countersign::{Hold, OrderRecord, Refusal};
+use countersign::{OrderRecord, Refusal, evidence::Hold};
 use countersign_transport::Chains;
 
 use super::decide::{OwnerTask, Status, WaitingFor};

@@ -1,6 +1,6 @@
 //! The journal of an order: what was done or about to be done, in order.
 
-use countersign::{BroadcastTransaction, UnixTime};
+use countersign::{BroadcastTransaction, chains::UnixTime};
 use serde::{Deserialize, Serialize};
 
 use super::kept::OrderState;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry, SecretHash, U256, UnixTime};
+use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry, SecretHash, U256, chains::UnixTime};
 use serde::{Deserialize, Serialize};
 
 use super::journal::{Delivery, Entry, Purpose};

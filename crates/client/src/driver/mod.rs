@@ -38,7 +38,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use countersign::json::At;
-use countersign::{Code, HtlcState, Policy, Registry, UnixTime};
+use countersign::{Code, Policy, Registry, chains::UnixTime, evidence::HtlcState};
 
 pub use act::check_floor;
 pub use boxed_store::{BoxGuard, BoxStore};

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use countersign::reader::Fate;
-use countersign::{Family, Funded, Hold, HtlcState, Refusal, UnixTime, VerifiedRecord};
+use countersign::{
+    Family, Funded, Refusal, VerifiedRecord,
+    chains::UnixTime,
+    evidence::{Hold, HtlcState},
+};
 
 use super::parties::TrustTheService;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use countersign::reader::HtlcQuorum;
 use countersign::{
-    FinalityRule, Hold, HtlcState, HtlcTerms, Leg, LockedHtlc, OrderRecord, Policy, Registry, UnixTime, VerifiedRecord, VerifiedTerms,
-    check_head_time,
+    Leg, OrderRecord, Policy, Registry, VerifiedRecord,
+    chains::{FinalityRule, UnixTime},
+    evidence::{Hold, HtlcState, HtlcTerms, LockedHtlc, VerifiedTerms, check_head_time},
 };
 use futures_util::StreamExt;
 use futures_util::future::{Either, join, join_all, select};

@@ -42,7 +42,7 @@ pub trait Owner: MaybeSend + MaybeSync {
     }
 
     /// Checks that a redemption of the destination would pay: see `Nodes::preconditions` of `countersign-node`, with
-    /// [`Stage::BeforeSecret`](countersign::Stage::BeforeSecret). Called right before the secret is shown to anybody for the first time,
+    /// [`Stage::BeforeSecret`](countersign::evidence::Stage::BeforeSecret). Called right before the secret is shown to anybody for the first time,
     /// to a signer or to the service's relayer, and never once it may be out. After an error the secret stays, and the driver tries again.
     fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
         let _ = record;

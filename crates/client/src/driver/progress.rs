@@ -1,7 +1,7 @@
 //! What goes into the driver, and what comes out: new orders, progress, changes, errors.
 
 use countersign::json::At;
-use countersign::{Code, CreateOrder, Hold, OrderRecord, OrderStage, Refusal, U256, text};
+use countersign::{Code, CreateOrder, OrderRecord, Refusal, U256, evidence::Hold, report::OrderStage, text};
 use serde::{Serialize, Serializer};
 
 use super::decide::{Status, WaitingFor};

@@ -1,13 +1,17 @@
 //! Decides from the service's record alone whether the secret may be released. **A record is not evidence**, so this is used only
 //! where the caller has chosen [`TrustTheService`](super::TrustTheService).
 
-use countersign::{Hold, Leg, OrderRecord, Pace, Policy, Registry, UnixTime};
+use countersign::{
+    Leg, OrderRecord, Policy, Registry,
+    chains::{Pace, UnixTime},
+    evidence::Hold,
+};
 
 use crate::status::{funded_at, is_complete, timelock};
 
 /// Checks the service's statements in a record whose terms have been verified, at `now`.
 ///
-/// A record does not contain the chain's own count, so its blocks are taken to be as fast as its [fastest pace](countersign::Pace). The
+/// A record does not contain the chain's own count, so its blocks are taken to be as fast as its [fastest pace](countersign::chains::Pace). The
 /// margin is that of the destination's finality rule, and at least half an hour.
 ///
 /// # Errors

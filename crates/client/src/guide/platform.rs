@@ -15,7 +15,7 @@
 //! ```
 //! use std::time::{Duration, SystemTime};
 //!
-//! use countersign_client::countersign::UnixTime;
+//! use countersign_client::countersign::chains::UnixTime;
 //! use countersign_client::{
 //!     MAX_BODY, Request, Response, Transport, TransportError, TransportErrorKind,
 //! };

@@ -160,7 +160,7 @@
 //!
 //! # futures_util::future::FutureExt::now_or_never(async {
 //! # let store = Orders(Database::default());
-//! # use countersign_client::countersign::{CreateOrder, RequestedLeg, U256};
+//! # use countersign_client::countersign::{CreateOrder, U256, wire::RequestedLeg};
 //! # let leg = |asset: &str| Ok::<_, Box<dyn std::error::Error>>(RequestedLeg::new(asset.parse()?, "0x01", U256::from(1)));
 //! # let request = CreateOrder::new(leg("base:usdc")?, leg("ethereum:usdc")?);
 //! # let response = format!(r#"{{"status":"Ok","result":{{"order_id":"{}"}}}}"#, "ab".repeat(32));

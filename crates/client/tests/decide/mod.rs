@@ -6,11 +6,12 @@ mod signer;
 mod status;
 use crate::support;
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
-    self, BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry,
-    Role, VerifiedRecord,
+    self, BroadcastTransaction, Code, Funded, Policy, Proposal, Refusal, Registry, Role, VerifiedRecord,
+    chains::{Finality, FinalityRule},
+    evidence::{Hold, HtlcState, LockedHtlc},
 };
 use countersign_client::driver::{
     Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose,

@@ -1,7 +1,7 @@
 //! When an order is signed and paid, and when it is not.
 
 use super::*;
-use countersign_client::countersign::{Family, UnixTime};
+use countersign_client::countersign::{Family, chains::UnixTime};
 use countersign_client::driver::PaymentFate;
 
 #[test]

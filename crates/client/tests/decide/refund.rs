@@ -1,6 +1,6 @@
 //! The refund: by itself when nothing else is left, and at once when the owner asks for it.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use countersign_client::driver::decide_refund;
 
 use super::*;

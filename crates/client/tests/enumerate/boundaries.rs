@@ -1,8 +1,11 @@
 //! `decide` on each of its limits: one before, exactly at, one after.
 
 use super::subject::*;
-use countersign_client::countersign::UnixTime;
-use countersign_client::countersign::{Family, Hold, HtlcState};
+use countersign_client::countersign::chains::UnixTime;
+use countersign_client::countersign::{
+    Family,
+    evidence::{Hold, HtlcState},
+};
 use countersign_client::driver::{
     Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, Purpose, Release,
     SecretRoute, Status, TrustTheService, WaitingFor, decide,

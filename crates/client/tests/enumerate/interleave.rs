@@ -7,7 +7,10 @@
 //!
 //! A test plays random inputs, and the fuzz target `driver` those that reach new code.
 
-use countersign_client::countersign::{Hold, HtlcState, UnixTime};
+use countersign_client::countersign::{
+    chains::UnixTime,
+    evidence::{Hold, HtlcState},
+};
 use countersign_client::driver::{
     Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, Purpose, Release, SecretRoute,
     decide,

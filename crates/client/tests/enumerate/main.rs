@@ -20,8 +20,11 @@ mod subject;
 #[path = "../support/mod.rs"]
 mod support;
 
-use countersign_client::countersign::UnixTime;
-use countersign_client::countersign::{Family, Hold, HtlcState};
+use countersign_client::countersign::chains::UnixTime;
+use countersign_client::countersign::{
+    Family,
+    evidence::{Hold, HtlcState},
+};
 use countersign_client::driver::{
     Action, Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate, Purpose,
     RecordObservation, Release, SecretRoute, Status, TrustTheService, decide,

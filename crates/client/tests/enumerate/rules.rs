@@ -1,6 +1,6 @@
 //! What must hold for every decision of `decide`, as an independent reader of the same case sees it.
 
-use countersign_client::countersign::{Family, HtlcState, UnixTime};
+use countersign_client::countersign::{Family, chains::UnixTime, evidence::HtlcState};
 use countersign_client::driver::{
     Action, Capabilities, Decision, Delivery, Event, LegObservation, OrderObservation, OrderState, Outcome, OwnerTask, PaymentFate,
     Purpose, RecordObservation, Release, SecretRoute, Status, WaitingFor, decide_refund,

@@ -1,10 +1,11 @@
 //! Builds what `decide` reads: stored orders, views of legs and of the record, evidence. Each shape is built in one place.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use countersign_client::countersign::reader::{HtlcQuorum, HtlcReader, Known};
 use countersign_client::countersign::{
-    self, BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, LockedHtlc, Policy, Proposal, Refusal, Registry,
-    Role, VerifiedRecord,
+    self, BroadcastTransaction, Code, Funded, Policy, Proposal, Refusal, Registry, Role, VerifiedRecord,
+    chains::{Finality, FinalityRule},
+    evidence::{Hold, HtlcState, LockedHtlc},
 };
 use countersign_client::driver::{
     Capabilities, Delivery, Entry, Event, LegObservation, OrderObservation, OrderState, Purpose, RecordObservation, Release, SecretRoute,

@@ -1,6 +1,6 @@
 //! A transport without a network: responses come from a function, and time passes only in `sleep`.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -16,7 +16,7 @@
 
 pub mod memory;
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};

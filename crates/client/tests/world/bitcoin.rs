@@ -1,10 +1,10 @@
 //! The Bitcoin-like chain: the testkit's ledger with real blocks, which are mined at their time.
 
-use countersign_client::countersign::HtlcTerms;
 use countersign_client::countersign::bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use countersign_client::countersign::bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign_client::countersign::bitcoin::htlc::{Leaf, Tree};
 use countersign_client::countersign::chains::taproot::Htlc;
+use countersign_client::countersign::evidence::HtlcTerms;
 use countersign_client::countersign::reader::{Answer, Request};
 use countersign_testkit::chain::bitcoin::{Ledger, outpoint, pay};
 
@@ -42,7 +42,7 @@ impl Blocks {
     pub fn new(terms: &HtlcTerms, epoch: u64, turn: Option<Turn>, has_dust: bool) -> Self {
         let seconds = terms.pace.nominal / 1_000;
         let turn = turn.map(|turn| (epoch + turn.after, turn.of(seconds)));
-        let key = |account: &countersign_client::countersign::Account| account.array().unwrap();
+        let key = |account: &countersign_client::countersign::chains::Account| account.array().unwrap();
         let tree = Tree::new(Htlc {
             internal_key: key(terms.htlc.as_ref().unwrap()),
             initiator: key(&terms.initiator),

@@ -9,7 +9,7 @@ use countersign_client::countersign::reader::{Agree, Known, Machine, Reader};
 use countersign_client::countersign::solana::reader::{Context as SolanaContext, ContextQuery, wallet_context};
 use countersign_client::countersign::starknet::reader::{Context as StarknetContext, Sender, execution, raised};
 use countersign_client::countersign::starknet::{Felt, InvokeTransaction, ResourceBounds, TxContext, felt};
-use countersign_client::countersign::{HtlcTerms, Leg, Network};
+use countersign_client::countersign::{Leg, chains::Network, evidence::HtlcTerms};
 use countersign_transport::{Memory, gather_all};
 
 use super::kinds::Kind;

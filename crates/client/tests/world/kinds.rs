@@ -7,7 +7,7 @@ use countersign_client::Secret;
 use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::solana::Address;
 use countersign_client::countersign::{
-    Code, Policy, Proposal, Registry, Signed, TypedValue, Verified, VerifiedRecord, VerifiedTerms, verify, verify_record,
+    Code, Policy, Proposal, Registry, Signed, Verified, VerifiedRecord, evidence::VerifiedTerms, report::TypedValue, verify, verify_record,
 };
 use serde_json::{Value, json};
 

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use countersign_client::countersign::{BroadcastTransaction, HtlcTerms, Leg, Policy, Registry};
+use countersign_client::countersign::{BroadcastTransaction, Leg, Policy, Registry, evidence::HtlcTerms};
 use countersign_client::driver::{MemoryStore, OrderStore, Outcome};
 use countersign_client::{Api, Client, Driver, Flow, OrderId, Pace, Retry, Secret};
 use countersign_testkit::chain::view::{End, Htlc, Tempo};

@@ -11,7 +11,7 @@ use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, he
 use countersign_client::countersign::starknet::{InvokeTransaction, felt};
 use countersign_client::countersign::sui::Execution;
 use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
-use countersign_client::countersign::{BroadcastTransaction, Code, HtlcTerms, Leg, OrderRecord, Refusal, Role, Verified};
+use countersign_client::countersign::{BroadcastTransaction, Code, Leg, OrderRecord, Refusal, Role, Verified, evidence::HtlcTerms};
 use countersign_client::driver::{FundingReply, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
 use super::kinds::{Kind, Swap, base64_of::encode as to_base64};

@@ -1,6 +1,6 @@
 //! The service: honest or hostile, behind a network with faults.
 
-use countersign_client::countersign::UnixTime;
+use countersign_client::countersign::chains::UnixTime;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::json::number;
 /// The most that a signer pays to the chain for sending payloads, in the coin in which the chain takes its fees.
 ///
 /// ```
-/// use countersign::{NetworkFee, U256};
+/// use countersign::{U256, report::NetworkFee};
 ///
 /// let fee = NetworkFee::new(U256::from(7_500_000), 9).in_coin("SUI");
 /// assert_eq!(fee.to_string(), "at most 0.0075 SUI");

@@ -35,7 +35,7 @@ const PAYLOAD_KEYS: [&str; 13] = [
 /// The documents of an order: the wallet's request, the service's response, and the order record.
 ///
 /// ```
-/// use countersign::{AssetId, CreateOrder, Proposal, RequestedLeg, U256};
+/// use countersign::{AssetId, CreateOrder, Proposal, U256, wire::RequestedLeg};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let request = CreateOrder::new(

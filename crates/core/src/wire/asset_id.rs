@@ -15,7 +15,7 @@ use crate::report::{Code, ParseError};
 /// ```
 /// use countersign::AssetId;
 ///
-/// # fn main() -> Result<(), countersign::ParseError> {
+/// # fn main() -> Result<(), countersign::report::ParseError> {
 /// let id: AssetId = "ethereum_sepolia:wbtc".parse()?;
 /// assert_eq!((id.chain(), id.symbol()), ("ethereum_sepolia", "wbtc"));
 /// # Ok(())

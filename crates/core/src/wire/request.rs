@@ -12,7 +12,7 @@ use crate::report::{Code, Origin, Refusal};
 /// It serializes as the body of `POST /v2/orders`.
 ///
 /// ```
-/// use countersign::{CreateOrder, RequestedLeg, SecretHash, U256};
+/// use countersign::{CreateOrder, SecretHash, U256, wire::RequestedLeg};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let secret = *b"thirty-two bytes of good secret!";

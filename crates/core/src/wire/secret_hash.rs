@@ -16,7 +16,7 @@ use crate::report::ParseError;
 /// ```
 /// use countersign::SecretHash;
 ///
-/// # fn main() -> Result<(), countersign::ParseError> {
+/// # fn main() -> Result<(), countersign::report::ParseError> {
 /// let hash = SecretHash::of(b"thirty-two bytes of good secret!");
 /// assert_eq!(hash, format!("0x{hash}").parse()?);
 /// assert!(!hash.is_trivial() && SecretHash::of(&[0; 32]).is_trivial());

@@ -4,7 +4,7 @@
 //! missing keeps its default. An unknown member is refused, because a misspelt limit would not apply. Numbers are JSON integers.
 //!
 //! In code, each family's limits are a struct: the member `evm_gas_limit` is the field `policy.evm.gas_limit` of
-//! [`EvmLimits`](crate::EvmLimits). `max_timelock_seconds` is `policy.max_timelock`, with a [`Duration`](std::time::Duration) for each
+//! [`EvmLimits`](crate::trust::EvmLimits). `max_timelock_seconds` is `policy.max_timelock`, with a [`Duration`](std::time::Duration) for each
 //! chain.
 //!
 //! | member | unit | default | meaning |
@@ -27,7 +27,7 @@
 //! | `solana_create_associated_account` | true or false | false | whether a transaction may create the owner's associated token account |
 //! | `solana_memo` | bytes | null | longest memo of a transaction; null refuses memos |
 //! | `approvals` | `as_proposed`, `exact`, `refuse_inexact` | `as_proposed` | [`ApprovalPolicy`](crate::ApprovalPolicy): [`AsProposed`](crate::ApprovalPolicy::AsProposed) keeps the proposed token approval with a warning, [`Exact`](crate::ApprovalPolicy::Exact) rewrites it to exactly the amount, [`RefuseInexact`](crate::ApprovalPolicy::RefuseInexact) refuses any other |
-//! | `finality` | a [`FinalityRule`](crate::FinalityRule), by chain name | the chain's own: `docs/spec/chains.md#known-chains` | when a payment on a destination chain is final, and what must be left of its timelock |
+//! | `finality` | a [`FinalityRule`](crate::chains::FinalityRule), by chain name | the chain's own: `docs/spec/chains.md#known-chains` | when a payment on a destination chain is final, and what must be left of its timelock |
 //! | `refused_warnings` | array of codes | none | an order with such a warning is refused (`warning_refused`) |
 //! | `accepted_warnings` | array of codes | none | what an unattended driver accepts without asking; verification does not read them |
 //!

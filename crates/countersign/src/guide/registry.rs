@@ -57,7 +57,7 @@
 //! | `registry` | text | Sui HTLC | id of the shared object that holds the orders |
 //! | `registry_initial_shared_version` | number or text | no | version at which that object became shared |
 //! | `domain` | object | no | typed-data domain: `version` on EVM and Tron; `name`, `version`, `chainId`, `revision` on Starknet |
-//! | `generation` | text | no | which generation of the contract it is: see [`Generation`](crate::Generation) |
+//! | `generation` | text | no | which generation of the contract it is: see [`Generation`](crate::trust::Generation) |
 //!
 //! # `solvers`
 //!

@@ -13,7 +13,7 @@
 //! | `nonce` | decimal number, text | no | nonce of the order |
 //! | `affiliate_fees` | array | no | fees for the application that embeds the wallet: `asset`, `address`, `fee` in basis points |
 //!
-//! A leg ([`RequestedLeg`](crate::RequestedLeg)):
+//! A leg ([`RequestedLeg`](crate::wire::RequestedLeg)):
 //!
 //! | member | type | required | meaning |
 //! |---|---|---|---|
@@ -27,7 +27,7 @@
 //! paid (warning `redeem_key_not_yours`).
 //!
 //! ```
-//! use countersign::{CreateOrder, RequestedLeg, SecretHash, U256};
+//! use countersign::{CreateOrder, SecretHash, U256, wire::RequestedLeg};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // 32 bytes from the wallet's random source, stored before the request is sent.

@@ -11,12 +11,12 @@
 //!                                                   time left       └─ refunded to the solver, after the destination timelock
 //! ```
 //!
-//! 1. [`verify_record`](crate::verify_record) gives the terms of both HTLCs ([`VerifiedTerms`](crate::VerifiedTerms)). A later record
+//! 1. [`verify_record`](crate::verify_record) gives the terms of both HTLCs ([`VerifiedTerms`](crate::evidence::VerifiedTerms)). A later record
 //!    with other terms is refused.
 //! 2. An [`HtlcReader`](crate::reader::HtlcReader) for each endpoint says what to ask, and takes the answers. An
 //!    [`HtlcQuorum`](crate::reader::HtlcQuorum) collects what they show.
-//! 3. [`Funded::judge`](crate::Funded::judge) compares it with the terms by the policy's [`FinalityRule`](crate::FinalityRule). `Funded` is
-//!    the only proof that the secret may leave; a [`Hold`](crate::Hold) says why it must not, and whether waiting can help.
+//! 3. [`Funded::judge`](crate::Funded::judge) compares it with the terms by the policy's [`FinalityRule`](crate::chains::FinalityRule). `Funded` is
+//!    the only proof that the secret may leave; a [`Hold`](crate::evidence::Hold) says why it must not, and whether waiting can help.
 //! 4. [`recover::redeem`](crate::recover::redeem) and [`recover::refund`](crate::recover::refund) build the transaction that ends a
 //!    leg, from the record alone: the service may be gone by then.
 //!
@@ -25,7 +25,8 @@
 //!
 //! ```
 //! use countersign::reader::{Answer, HtlcQuorum, HtlcReader, Known, Request};
-//! use countersign::{Funded, Hold, Policy, Proposal, Registry, UnixTime, verify_record};
+//! use countersign::{Funded, Policy, Proposal, Registry, verify_record};
+//! use countersign::{chains::UnixTime, evidence::Hold};
 //!
 //! /// Returns the proof that the secret may leave, or why it must not.
 //! fn may_release(

@@ -1,6 +1,6 @@
 //! The output for one line of the batch (`docs/spec/batch.md#result`), and requests to external signers.
 
-use countersign::{Hex, Policy, Refusal, Registry, RequestId, SigningRequest, Unsigned};
+use countersign::{Policy, Refusal, Registry, RequestId, SigningRequest, Unsigned, report::Hex};
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign::{Hex, U256};
+use countersign::{U256, report::Hex};
 use serde::{Serialize, Serializer};
 
 use super::words::{Code, Family, HtlcState, PayloadKind, Role, Scheme, Severity, TimelockUnit, ValueKind};

@@ -1,7 +1,10 @@
 //! A verified record, and the readers of its two HTLCs.
 
 use countersign::reader::{HtlcReader, Known};
-use countersign::{Code, FinalityRule, Funded, Leg, Policy, Registry, UnixTime, VerifiedRecord};
+use countersign::{
+    Code, Funded, Leg, Policy, Registry, VerifiedRecord,
+    chains::{FinalityRule, UnixTime},
+};
 
 use super::reader::{Quorum, Reader};
 use super::{Documents, Failure, Htlc, HtlcTerms, Proof, read_leg, shapes};
@@ -77,7 +80,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// [`Failure`] with the code of a [`countersign::Hold`] while the secret must not be released.
+    /// [`Failure`] with the code of a [`countersign::evidence::Hold`] while the secret must not be released.
     pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof, Failure> {
         let [_, rule] = &self.rules;
         let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, UnixTime::from_secs(now))?;
@@ -97,7 +100,7 @@ impl Record {
             return Err(Failure::usage("/quorum", format!("readers of the leg {leg}")));
         }
         let rule = if side == Leg::Source { source } else { destination };
-        let (state, seen) = quorum.0.state().map_err(|doubt| Failure::from(countersign::Hold::from(doubt)))?;
+        let (state, seen) = quorum.0.state().map_err(|doubt| Failure::from(countersign::evidence::Hold::from(doubt)))?;
         Ok(shapes::htlc(&state, &seen, quorum.0.is_final(rule)))
     }
 }

@@ -2,8 +2,9 @@
 
 use countersign::reader::{Fault, Miscount};
 use countersign::{
-    Blame, BroadcastTransaction, ByteCoverage, Hex, Hold, HtlcState, LockedHtlc, ObservedAt, OrderStage, OrderTerms, Refusal,
-    SigningRequest, Summary, TypedValue, U256, Unsigned, Warnings,
+    Blame, BroadcastTransaction, Refusal, SigningRequest, Summary, U256, Unsigned, Warnings,
+    evidence::{Hold, HtlcState, LockedHtlc, ObservedAt},
+    report::{ByteCoverage, Hex, OrderStage, OrderTerms, TypedValue},
 };
 use serde::Serialize;
 
@@ -143,7 +144,7 @@ impl From<&TypedValue> for Value {
 /// Returns the lines of a summary.
 #[must_use]
 pub fn summary(summary: &Summary) -> Vec<Line> {
-    let line = |line: &countersign::Line| Line {
+    let line = |line: &countersign::report::Line| Line {
         topic: line.topic.title().to_owned(),
         text: line.text.clone(),
         severity: line.severity.to_string(),
@@ -180,7 +181,7 @@ pub fn coverage(coverage: Vec<ByteCoverage>) -> Vec<Coverage> {
 /// Returns the terms of a verified order.
 #[must_use]
 pub fn terms(terms: &OrderTerms<'_>) -> Terms {
-    let account = |account: Option<&countersign::Account>| account.map(ToString::to_string);
+    let account = |account: Option<&countersign::chains::Account>| account.map(ToString::to_string);
     Terms {
         order_id: terms.order_id.to_owned(),
         family: terms.family.name().to_owned(),
@@ -213,8 +214,8 @@ impl From<BroadcastTransaction> for Transaction {
 }
 
 /// Describes the terms of an HTLC. What stores the swap is not in the terms.
-pub(super) fn htlc_terms(terms: &countersign::HtlcTerms) -> HtlcTerms {
-    let address = countersign::Account::to_string;
+pub(super) fn htlc_terms(terms: &countersign::evidence::HtlcTerms) -> HtlcTerms {
+    let address = countersign::chains::Account::to_string;
     HtlcTerms {
         chain: terms.chain.clone(),
         family: terms.family.name().to_owned(),

@@ -85,7 +85,7 @@ word_sets! {
     Code = countersign::Code::ALL.iter().map(|code| code.name());
 
     /// Why the secret must not be released.
-    HoldCode = countersign::HoldCode::ALL.iter().map(|code| code.name());
+    HoldCode = countersign::evidence::HoldCode::ALL.iter().map(|code| code.name());
 
     /// What is wrong with an endpoint, apart from the codes of refusals.
     FaultCode = [

@@ -3,7 +3,7 @@
 use countersign::bitcoin::reader::fees::higher;
 use countersign::bitcoin::reader::{VersionCheck, version};
 use countersign::chains::REDEMPTION_VBYTES;
-use countersign::{Precondition, U256};
+use countersign::{U256, evidence::Precondition};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 

@@ -6,7 +6,7 @@ use countersign::bitcoin::reader::{Plan, Preflight, decode};
 use countersign::bitcoin::recover::{Fee, FundingSource, Payout, Recovery};
 use countersign::bitcoin::transaction::replacement;
 use countersign::bitcoin::{Bitcoin, FeeRate};
-use countersign::{Asset, Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder};
+use countersign::{Code, Policy, Refusal, Role, UnsignedOrder, VerifiedOrder, trust::Asset};
 use countersign_core::reader::{Submission, overdue_limit};
 use countersign_transport::Transport;
 

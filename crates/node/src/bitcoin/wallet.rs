@@ -6,7 +6,7 @@ use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, ListedCoins, Outputs, Unspent};
 use countersign::bitcoin::recover::Funding;
 use countersign::bitcoin::{FeeRate, Selection, TxContext, Utxo};
-use countersign::{Code, Contract, Policy, Refusal, U256};
+use countersign::{Code, Policy, Refusal, U256, trust::Contract};
 use countersign_core::reader::{Observation, Verdict};
 use countersign_transport::Transport;
 

@@ -13,7 +13,10 @@ use countersign::evm::reader::{
     CodeCheck, CodeOf, Contract, GaslessSignature, Newest, NewestBlock, OnChain, Plan, PreflightCheck, SignatureCheck, Status,
 };
 use countersign::evm::{SignedOrder, UnsignedOrder};
-use countersign::{Asset, Code, Generation, Refusal};
+use countersign::{
+    Code, Refusal,
+    trust::{Asset, Generation},
+};
 use countersign_transport::Transport;
 
 pub use countersign::evm::reader::{ContractDescription, Domain, Preflight, Receipt};

@@ -4,7 +4,7 @@ use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::U256;
 use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, has_l1_fee, needs_lower_height};
 use countersign::evm::recover::{GAS_LIMIT, gas_limit};
-use countersign::{Finality, Precondition};
+use countersign::{chains::Finality, evidence::Precondition};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 

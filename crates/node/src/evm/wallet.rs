@@ -6,7 +6,7 @@ use countersign::chains::ChainProfile;
 use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::reader::{Amount, AmountOf, Context, NonceAndFees, fees, pending_nonce};
 use countersign::evm::{Fees, TxContext};
-use countersign::{Contract, Policy};
+use countersign::{Policy, trust::Contract};
 use countersign_transport::Transport;
 
 use super::EvmChain;

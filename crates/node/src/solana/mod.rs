@@ -14,7 +14,10 @@ use countersign::solana::Address;
 use countersign::solana::address::{self, from_account};
 use countersign::solana::reader::{self, BalanceQuery, HeadQuery, ProgramQuery};
 pub use countersign::solana::reader::{Preflight, ProgramDescription, TransactionStatus};
-use countersign::{Asset, Contract, Generation, Refusal, U256};
+use countersign::{
+    Refusal, U256,
+    trust::{Asset, Contract, Generation},
+};
 use countersign_core::reader::{Agree, Judged, Machine};
 use countersign_transport::Transport;
 

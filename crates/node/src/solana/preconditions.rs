@@ -3,7 +3,7 @@
 use countersign::solana::Address;
 use countersign::solana::reader::{PayoutAsked, PayoutCheck, PayoutQuery};
 use countersign::solana::recover::max_fee;
-use countersign::{Precondition, U256};
+use countersign::{U256, evidence::Precondition};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
 

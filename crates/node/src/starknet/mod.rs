@@ -13,7 +13,10 @@ mod wallet;
 use countersign::starknet::reader::{Contract, ContractQuery, HeadQuery, NewestBlock, chain_id};
 pub use countersign::starknet::reader::{ContractDescription, Preflight, TransactionStatus};
 use countersign::starknet::{Felt, address::from_account, felt};
-use countersign::{Asset, Generation, Refusal};
+use countersign::{
+    Refusal,
+    trust::{Asset, Generation},
+};
 use countersign_core::reader::{Doubt, Verdict};
 use countersign_transport::Transport;
 

@@ -1,6 +1,6 @@
 //! What must hold on Starknet before an order is paid, and before its secret leaves.
 
-use countersign::Precondition;
+use countersign::evidence::Precondition;
 use countersign::starknet::reader::{STRK, TokenAsked, TokenCheck, TokenQuery};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;

@@ -2,7 +2,7 @@
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{ApprovalStep, Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
-use countersign::{Contract, Policy, Refusal, U256};
+use countersign::{Policy, Refusal, U256, trust::Contract};
 use countersign_core::reader::{Judged, Observation};
 use countersign_transport::Transport;
 

@@ -3,7 +3,7 @@
 use countersign::sui::address::from_account;
 use countersign::sui::reader::{Package, PackageDescription};
 use countersign::sui::sui_sdk_types::Address;
-use countersign::{Asset, Code, Refusal};
+use countersign::{Code, Refusal, trust::Asset};
 use countersign_transport::Transport;
 
 use super::SuiChain;

@@ -2,7 +2,7 @@
 //! can be paid: see [`Rehearsal`](countersign::sui::reader::Rehearsal).
 
 use countersign::sui::reader::CoinDecimals;
-use countersign::{Precondition, U256};
+use countersign::{U256, evidence::Precondition};
 use countersign_core::reader::{Ask, check_balance, check_worth};
 use countersign_transport::Transport;
 

@@ -4,7 +4,7 @@ use countersign::sui::reader::{self, Rehearsal};
 use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, GasPayment};
 use countersign::sui::{TxContext, UnsignedOrder, VerifiedOrder};
-use countersign::{Code, Policy, Refusal, Role, TypedValue, U256};
+use countersign::{Code, Policy, Refusal, Role, U256, report::TypedValue};
 use countersign_core::reader::{Ask, Submission};
 use countersign_transport::Transport;
 

@@ -9,7 +9,7 @@ use countersign::sui::reader::{
 use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, Digest, ObjectReference, TypeTag};
 use countersign::sui::{Coin, Deposit, MAX_GAS_COINS, TxContext, UnsignedOrder, htlc};
-use countersign::{Code, Contract, Refusal, U256, UnixTime};
+use countersign::{Code, Refusal, U256, chains::UnixTime, trust::Contract};
 use countersign_core::reader::{Ask, outbid, overdue_limit};
 use countersign_transport::Transport;
 

@@ -11,7 +11,7 @@ use countersign::chains::Network;
 use countersign::tron::alloy_primitives::B256;
 use countersign::tron::reader::{self, Authority, AuthorityCheck, Included, OnChain, Plan, View};
 use countersign::tron::{Address, SignedOrder, UnsignedOrder};
-use countersign::{Asset, Refusal};
+use countersign::{Refusal, trust::Asset};
 use countersign_core::reader::{Observation, Verdict};
 use countersign_transport::Transport;
 

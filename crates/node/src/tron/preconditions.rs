@@ -1,6 +1,6 @@
 //! What must hold on Tron before an order is paid, and before its secret leaves.
 
-use countersign::Precondition;
+use countersign::evidence::Precondition;
 use countersign::tron::Address;
 use countersign::tron::reader::{Decimals, DecimalsCheck, Payer, PayerCheck, Receiver, ReceiverCheck};
 use countersign::tron::recover::fee_limit;

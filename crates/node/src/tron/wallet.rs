@@ -1,9 +1,9 @@
 //! The wallet context for signing: a reference block, a lifetime, balances and allowances.
 
-use countersign::Contract;
 use countersign::tron::alloy_primitives::U256;
 use countersign::tron::reader::{Balance, BalanceOf, Context, NewestBlock, View, candidates};
 use countersign::tron::{Address, TxContext};
+use countersign::trust::Contract;
 use countersign_transport::Transport;
 
 use super::{TronChain, parse};

@@ -1,11 +1,11 @@
 //! HTTP in front of the Esplora servers of chains in memory: honest, or with some answers replaced.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign::{CreateOrder, Family, Policy, Proposal, Registry, VerifiedRecord, VerifiedTerms, verify_record};
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, VerifiedRecord, evidence::VerifiedTerms, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_core::reader::{Answer, Format, Request as ReadRequest};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};

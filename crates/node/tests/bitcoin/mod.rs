@@ -7,14 +7,18 @@ mod raise;
 mod recovery;
 mod rpc;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::{Arc, Mutex};
 
 use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::consensus::encode::{serialize, serialize_hex};
 use countersign::bitcoin::bitcoin::{OutPoint, ScriptBuf, Transaction};
 use countersign::bitcoin::htlc::Leaf;
-use countersign::{BroadcastTransaction, Code, Finality, FinalityRule, Funded, Hold, HtlcState, Policy};
+use countersign::{
+    BroadcastTransaction, Code, Funded, Policy,
+    chains::{Finality, FinalityRule},
+    evidence::{Hold, HtlcState},
+};
 use countersign_client::TransportErrorKind;
 use countersign_node::{NodeError, Speed};
 use serde_json::Value;

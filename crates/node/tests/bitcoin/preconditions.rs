@@ -1,7 +1,10 @@
 //! What must hold before an order is paid whose owner receives coins of a Bitcoin-like chain.
 
 use countersign::wire::OrderRecord;
-use countersign::{Policy, Precondition, Registry, Stage, U256};
+use countersign::{
+    Policy, Registry, U256,
+    evidence::{Precondition, Stage},
+};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, Nodes, Speed};
 use serde_json::{Value, json};
@@ -85,8 +88,8 @@ impl Transport for Node {
 
     async fn sleep(&self, _: std::time::Duration) {}
 
-    fn now(&self) -> countersign::UnixTime {
-        countersign::UnixTime::from_secs(1_800_000_000)
+    fn now(&self) -> countersign::chains::UnixTime {
+        countersign::chains::UnixTime::from_secs(1_800_000_000)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use countersign::bitcoin::bitcoin::consensus::encode::{deserialize_hex, serialize_hex};
 use countersign::bitcoin::bitcoin::{OutPoint, Transaction};
 use countersign::bitcoin::{FeeRate, TxContext, Utxo};
-use countersign::{BroadcastTransaction, Policy, Proposal, UnixTime, Verified};
+use countersign::{BroadcastTransaction, Policy, Proposal, Verified, chains::UnixTime};
 use countersign_client::driver::{
     Delivery, Driver, Entry, Event, FundingReply, MemoryStore, OrderState, OrderStore as _, Owner, OwnerError, Purpose, Settlement,
     SignedFunding, SignedUnder, Status,

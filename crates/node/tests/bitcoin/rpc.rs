@@ -1,6 +1,6 @@
 //! A node's own RPC that lies.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 

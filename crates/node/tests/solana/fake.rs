@@ -1,6 +1,6 @@
 //! The in-memory cluster behind an HTTP front.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Mutex;

@@ -10,11 +10,15 @@ mod send;
 mod wallet;
 
 use crate::support::{judged, shows_no_key};
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::reader::HtlcQuorum;
 use countersign::solana::Address;
 use countersign::solana::htlc::HtlcAccount;
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
+use countersign::{
+    Funded, SecretHash,
+    chains::{Finality, FinalityRule},
+    evidence::{HtlcState, VerifiedTerms},
+};
 use countersign_client::TransportErrorKind;
 use countersign_node::NodeError;
 use fake::{

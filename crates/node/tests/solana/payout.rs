@@ -3,7 +3,10 @@
 use countersign::solana::Address;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account};
 use countersign::wire::OrderRecord;
-use countersign::{Code, Policy, Precondition, Stage};
+use countersign::{
+    Code, Policy,
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Ends, Preconditions, Speed};
 use serde_json::json;
 

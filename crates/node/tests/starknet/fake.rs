@@ -1,6 +1,6 @@
 //! The HTTP front of a chain in memory.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Mutex;

@@ -8,10 +8,14 @@ mod shapes;
 mod wallet;
 
 use crate::support::{judged, shows_no_key};
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::reader::HtlcQuorum;
 use countersign::starknet::{Felt, StarknetGeneration, felt, read};
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, U256, VerifiedTerms};
+use countersign::{
+    Funded, SecretHash, U256,
+    chains::{Finality, FinalityRule},
+    evidence::{HtlcState, VerifiedTerms},
+};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;

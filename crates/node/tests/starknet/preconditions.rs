@@ -1,7 +1,10 @@
 //! What must hold before an order is paid and before its secret leaves.
 
 use countersign::starknet::{Felt, read};
-use countersign::{Policy, Precondition, Stage, U256};
+use countersign::{
+    Policy, U256,
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Ends, Speed};
 use countersign_testkit::registry;
 use serde_json::{Value, json};

@@ -1,10 +1,13 @@
 //! Endpoints that serve another chain, lag, disagree or return something else, and the description of a package.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeMap;
 
 use countersign::sui::sui_sdk_types::{Address, Digest};
-use countersign::{Funded, Hold, HtlcState, U256};
+use countersign::{
+    Funded, U256,
+    evidence::{Hold, HtlcState},
+};
 use countersign_client::driver::Chains as _;
 use countersign_client::{Response, TransportErrorKind};
 use countersign_node::sui::{PackageDescription, UpgradeAuthority};
@@ -273,7 +276,7 @@ async fn the_driver_sees_an_unknown_and_no_path() {
 
 #[tokio::test]
 async fn terms_without_a_registry_or_with_a_malformed_id_are_refused() {
-    let at = async |change: fn(&mut countersign::HtlcTerms)| {
+    let at = async |change: fn(&mut countersign::evidence::HtlcTerms)| {
         let mut terms = terms();
         change(&mut terms.destination);
         match read_with(funded(), &terms).await.unwrap_err() {

@@ -1,10 +1,10 @@
 //! Sui nodes in memory, behind HTTP.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use countersign::{Family, OrderRecord, Policy, Registry, VerifiedRecord, VerifiedTerms, json, verify_record};
+use countersign::{Family, OrderRecord, Policy, Registry, VerifiedRecord, evidence::VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};

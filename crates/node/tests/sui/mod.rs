@@ -8,19 +8,23 @@ mod replace;
 mod send;
 mod wallet;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::collections::BTreeSet;
 
 use countersign::reader::HtlcQuorum;
 use countersign::sui::sui_sdk_types::Address;
-use countersign::{FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
+use countersign::{
+    Funded, SecretHash,
+    chains::FinalityRule,
+    evidence::{HtlcState, VerifiedTerms},
+};
 use countersign_client::Response;
 use countersign_node::NodeError;
 
 use crate::support::{judged, shows_no_key};
 use fake::{Executed, HEAD, Ledger, NOW, Network, Object, address, bytes, digest_of, event, made, order, package, package_id, terms, word};
 
-const RULE: FinalityRule = FinalityRule::new(countersign::Finality::Finalized, 10_000, 600_000);
+const RULE: FinalityRule = FinalityRule::new(countersign::chains::Finality::Finalized, 10_000, 600_000);
 
 fn funded() -> Network {
     Network::new(&[Ledger::funded()])

@@ -1,6 +1,9 @@
 //! What must hold before an order is paid whose owner receives coins on Sui.
 
-use countersign::{Policy, Precondition, Registry, Stage, U256};
+use countersign::{
+    Policy, Registry, U256,
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Ends, Nodes, Speed};
 use countersign_testkit::registry_json;
 use serde_json::json;

@@ -21,7 +21,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use countersign::reader::HtlcQuorum;
-use countersign::{FinalityRule, Funded, HtlcTerms, UnixTime, VerifiedTerms};
+use countersign::{
+    Funded,
+    chains::{FinalityRule, UnixTime},
+    evidence::{HtlcTerms, VerifiedTerms},
+};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes};
 pub use countersign_testkit::chain::evm::{Evm, INITIATED, LATEST, NOW, SECRET, hash_of, id, log, redeemed_data, terms};

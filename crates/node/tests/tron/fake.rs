@@ -1,10 +1,10 @@
 //! The HTTP front of Tron nodes in memory, honest or lying on request. No time passes.
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use countersign::{Policy, SecretHash, VerifiedTerms, json, verify_record};
+use countersign::{Policy, SecretHash, evidence::VerifiedTerms, json, verify_record};
 use countersign_client::{Request, Response, Transport, TransportError, TransportErrorKind};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes};

@@ -7,14 +7,18 @@ mod replace;
 mod tokens;
 mod wallet;
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::{judged, shows_no_key};
 use countersign::reader::HtlcQuorum;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, B256, U256};
 use countersign::tron::{Address, read};
-use countersign::{Finality, FinalityRule, Funded, HtlcState, SecretHash, VerifiedTerms};
+use countersign::{
+    Funded, SecretHash,
+    chains::{Finality, FinalityRule},
+    evidence::{HtlcState, VerifiedTerms},
+};
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;

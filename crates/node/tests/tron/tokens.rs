@@ -2,7 +2,10 @@
 
 use countersign::tron::alloy_primitives::Address as AbiAddress;
 use countersign::tron::{Address, FundingPath, Permission, TxContext, read};
-use countersign::{Code, OrderRecord, Policy, Precondition, Stage, U256};
+use countersign::{
+    Code, OrderRecord, Policy, U256,
+    evidence::{Precondition, Stage},
+};
 use countersign_node::{Ends, NodeError, Speed};
 use serde_json::json;
 

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use countersign::{Code, Hold, Refusal};
+use countersign::{Code, Refusal, evidence::Hold};
 use countersign_client::driver::{Outcome, Status, Trouble, WaitingFor};
 use countersign_json::objects::Failure;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn read(name: &str) -> String {
 }
 
 fn amount() -> Value {
-    (&countersign::TypedValue::from("5")).into()
+    (&countersign::report::TypedValue::from("5")).into()
 }
 
 /// Returns the event after this one, so that a new one does not compile until it is listed.

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use countersign::{Code, OrderStage, Stage};
+use countersign::{Code, evidence::Stage, report::OrderStage};
 use countersign_client::driver::{Chains as _, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop};
 use countersign_client::rescue::Missing;
 use countersign_client::{OrderId, StreamExt as _};

@@ -17,7 +17,7 @@ pub(super) const MAX_KEYS: usize = 5;
 /// ```
 /// use countersign::tron::{Permission, TxContext};
 ///
-/// # fn main() -> Result<(), countersign::ParseError> {
+/// # fn main() -> Result<(), countersign::report::ParseError> {
 /// let [a, b] = [
 ///     "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse()?,
 ///     "TSfPmyuqPyAJaXPBMe4RSvV3Lj2kyT1xzc".parse()?,

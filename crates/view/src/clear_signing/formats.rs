@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use countersign::Topic;
 use countersign::evm::alloy_primitives::{Address, U256, address};
+use countersign::report::Topic;
 
 use super::Form;
 use super::descriptor::{Field, Format, Formats, MustMatch, Params};

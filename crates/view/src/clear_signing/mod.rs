@@ -25,7 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign::evm::address;
 use countersign::evm::alloy_primitives::Address;
-use countersign::{Asset, AssetId, EvmGeneration, Generation, Network, Registry};
+use countersign::{
+    AssetId, Registry,
+    chains::Network,
+    trust::{Asset, EvmGeneration, Generation},
+};
 
 use self::descriptor::{Context, Descriptor, Domain, Metadata, Token};
 use self::formats::Pay;

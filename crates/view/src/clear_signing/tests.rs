@@ -14,7 +14,10 @@ use std::path::Path;
 
 use countersign::evm::alloy_primitives::{hex, keccak256};
 use countersign::evm::htlc;
-use countersign::{CreateOrder, EvmGeneration, Generation, Policy, Proposal, Registry, evm};
+use countersign::{
+    CreateOrder, Policy, Proposal, Registry, evm,
+    trust::{EvmGeneration, Generation},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use countersign::json::Value;
-use countersign::{ByteCoverage, Topic, text};
+use countersign::{
+    report::{ByteCoverage, Topic},
+    text,
+};
 
 use super::Documents;
 use super::place::{Payload, Place, find};

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::{Blame, Code, Line, Refusal, Severity, Topic, Warnings};
+use countersign::{
+    Blame, Code, Refusal, Severity, Warnings,
+    report::{Line, Topic},
+};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 

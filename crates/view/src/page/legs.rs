@@ -1,7 +1,8 @@
 //! The two legs of an order, and their timelocks as a drawing.
 
 use countersign::json::Value;
-use countersign::{Registry, Timelock, U256, Verified, amount};
+use countersign::report::{Timelock, amount};
+use countersign::{Registry, U256, Verified};
 use maud::{Markup, html};
 
 use super::Documents;

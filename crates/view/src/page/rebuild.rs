@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use countersign::chains::address;
 use countersign::json::{self, Value};
-use countersign::{Asset, Code, Family, Network, Policy, Refusal, Registry, TypedValue, U256, Verified};
+use countersign::{Code, Family, Policy, Refusal, Registry, U256, Verified, chains::Network, report::TypedValue, trust::Asset};
 
 use super::place::{Payload, Place, find};
 use super::{Documents, verify};

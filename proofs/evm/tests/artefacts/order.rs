@@ -4,7 +4,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use alloy_sol_types::SolCall;
 use countersign::evm::{FundingPath, TxContext, UnsignedOrder};
-use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, RequestedLeg, SecretHash, Verified};
+use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, SecretHash, Verified, wire::RequestedLeg};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use serde_json::{Value, json};
 

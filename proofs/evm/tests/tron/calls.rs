@@ -45,7 +45,7 @@ struct Case {
     record: Option<OrderRecord>,
 }
 
-fn account(account: &countersign::Account) -> Address {
+fn account(account: &countersign::chains::Account) -> Address {
     account.array::<20>().expect("an account of 20 bytes").into()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::tron::{Address as TronAddress, SignedTronTransaction};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_proofs_evm::{Outcome, World};

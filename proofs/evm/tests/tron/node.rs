@@ -14,10 +14,7 @@ use alloy_sol_types::SolCall;
 use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key};
-use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json,
-    verify_record,
-};
+use countersign::{BroadcastTransaction, Funded, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record, evidence::{Hold, HtlcState, HtlcTerms}};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use countersign_proofs_evm::{Contract, World};
@@ -138,7 +135,7 @@ impl Stage {
         ready(self.nodes.tron("tron").unwrap().receipt(kept.id.parse().unwrap())).unwrap().expect("a receipt").success
     }
 
-    fn holds(&self, account: &countersign::Account) -> U256 {
+    fn holds(&self, account: &countersign::chains::Account) -> U256 {
         self.chain().now.balance_of(self.token, TronAddress::from_account(account).unwrap().bytes()).unwrap()
     }
 }

@@ -4,7 +4,7 @@ use countersign::recover::Recovery;
 use countersign::starknet::read::slots;
 use countersign::starknet::recover::{self, Leg};
 use countersign::starknet::{ExternalSignature, Felt, StarknetGeneration};
-use countersign::{Code, Hold, HtlcState, Policy, U256};
+use countersign::{Code, Policy, U256, evidence::{Hold, HtlcState}};
 use countersign_node::{NodeError, Speed};
 use serde_json::{Value, json};
 use starknet_core::types::contract::SierraClass;
@@ -179,12 +179,12 @@ async fn another_order_than_the_one_on_chain_is_no_evidence() {
     stage.pay(&record.terms.destination).await;
     stage.rpc("devnet_acceptOnL1", json!({"starting_block_id": "latest"})).await;
     assert!(stage.judge(&record).await.is_ok());
-    let judge = async |change: fn(&mut countersign::HtlcTerms)| {
+    let judge = async |change: fn(&mut countersign::evidence::HtlcTerms)| {
         let mut other = record.clone();
         change(&mut other.terms.destination);
         stage.judge(&other).await
     };
-    let differing: [fn(&mut countersign::HtlcTerms); 4] = [
+    let differing: [fn(&mut countersign::evidence::HtlcTerms); 4] = [
         |terms| terms.redeemer = terms.initiator.clone(),
         |terms| terms.initiator = terms.redeemer.clone(),
         |terms| terms.amount += U256::ONE,
@@ -195,7 +195,7 @@ async fn another_order_than_the_one_on_chain_is_no_evidence() {
     }
     assert_eq!(judge(|terms| terms.swap_id = "11".repeat(31)).await, Err(Hold::NotFunded));
     // Another token than the contract's, and contracts with another interface or none.
-    let unclear: [fn(&mut countersign::HtlcTerms); 4] = [
+    let unclear: [fn(&mut countersign::evidence::HtlcTerms); 4] = [
         |terms| terms.token = Some(STRK.to_owned()),
         |terms| terms.htlc = Some(countersign::starknet::address::to_account(htlc_of("starknet_sepolia:usdc"))),
         |terms| terms.htlc = Some(countersign::starknet::address::to_account(felt(STRK))),

@@ -3,12 +3,9 @@
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use countersign::UnixTime;
+use countersign::chains::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
-use countersign::{
-    BroadcastTransaction, Funded, Hold, HtlcState, HtlcTerms, ObservedAt, Policy, Registry, SecretHash, U256, VerifiedRecord,
-    json as strict, verify_record,
-};
+use countersign::{BroadcastTransaction, Funded, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict, verify_record, evidence::{Hold, HtlcState, HtlcTerms, ObservedAt}};
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;

@@ -1,7 +1,7 @@
 //! What a wallet asks before it signs, and what becomes of a transaction.
 
 use countersign::starknet::{Call, Deposit, Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
-use countersign::{ApprovalStep, BroadcastTransaction, Code, HtlcState, Policy, U256, Unsigned, Verified};
+use countersign::{ApprovalStep, BroadcastTransaction, Code, Policy, U256, Unsigned, Verified, evidence::HtlcState};
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{NodeError, Speed};
 use serde_json::{Value, json};

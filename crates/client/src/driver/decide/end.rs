@@ -1,6 +1,9 @@
 //! The end of a swap: whether it has ended, and the redemption, once nothing may delay it.
 
-use countersign::{Hold, HtlcState, Leg};
+use countersign::{
+    Leg,
+    evidence::{Hold, HtlcState},
+};
 
 use super::super::journal::{Delivery, Outcome, Purpose, SecretRoute};
 use super::super::observation::{RecordObservation, Release};

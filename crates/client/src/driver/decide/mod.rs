@@ -9,7 +9,11 @@ mod refund;
 use std::fmt;
 use std::time::Duration;
 
-use countersign::{Hold, HtlcState, Leg, Refusal, text};
+use countersign::{
+    Leg, Refusal,
+    evidence::{Hold, HtlcState},
+    text,
+};
 use countersign_transport::Chains;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};

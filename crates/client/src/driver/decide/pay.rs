@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use countersign::json::At;
-use countersign::{Code, Family, Hold, HtlcState, Leg, Refusal, text};
+use countersign::{
+    Code, Family, Leg, Refusal,
+    evidence::{Hold, HtlcState},
+    text,
+};
 
 use super::super::journal::{Delivery, KEPT_FUNDINGS, Outcome, Purpose};
 use super::super::observation::{LegObservation, PaymentFate, RecordObservation};

@@ -1,6 +1,9 @@
 //! The refund of the source.
 
-use countersign::{Family, Hold, HtlcState, Leg};
+use countersign::{
+    Family, Leg,
+    evidence::{Hold, HtlcState},
+};
 
 use super::super::journal::{Delivery, Purpose};
 use super::{Action, Decision, Order, OwnerTask, Status, act, rest};

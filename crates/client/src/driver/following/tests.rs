@@ -1,6 +1,6 @@
 //! A row for each rule of following: what is heard, and what follows.
 
-use countersign::{Code, Hold, Registry, UnixTime};
+use countersign::{Code, Registry, chains::UnixTime, evidence::Hold};
 use countersign_testkit::lines::accepted_case;
 
 use super::super::journal::{Delivery, Entry, Event, SecretRoute};

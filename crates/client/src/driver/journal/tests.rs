@@ -1,4 +1,4 @@
-use countersign::{CreateOrder, RequestedLeg, Role, U256};
+use countersign::{CreateOrder, Role, U256, wire::RequestedLeg};
 
 use super::fold::{KEPT_SIGNATURES, MAX_LINES};
 use super::*;
