@@ -89,16 +89,18 @@ impl<T: Transport> Client<T> {
             let answer = self.transport.send(request).await.map_err(Error::from);
             let status = answer.as_ref().map(|answer| answer.status).unwrap_or_default();
             let result = answer.and_then(&read);
-            // Only the method and the path are logged: the rest of a request can be private.
-            let (method, path) = (request.method.name(), request.url.path());
+            // Of a request only this is logged. The base of the URL may contain a key, and the rest of a request can be private.
+            let (method, host) = (request.method.name(), request.url.host_str());
+            let path = request.url.path().rsplit_once("/v2/").map(|(_, path)| path);
             let Err(error) = result else {
-                tracing::debug!(method, path, attempt, status, "response");
+                tracing::debug!(method, host, path, attempt, status, "response");
                 return result;
             };
             attempt = attempt.saturating_add(1);
             let wait = retry.wait(request.method, &error, attempt, random());
             tracing::debug!(
                 method,
+                host,
                 path,
                 attempt = attempt.saturating_sub(1),
                 status,

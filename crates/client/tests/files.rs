@@ -47,6 +47,9 @@ async fn the_files_of_an_earlier_version_are_read_and_written_unchanged() {
     assert_eq!(serde_json::to_vec(&kept.swap).unwrap(), fs::read(folder().join("order.json")).unwrap());
     let written: Vec<_> = kept.journal.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect();
     assert_eq!(written.concat(), journal);
+    for (entry, line) in kept.journal.iter().zip(&written) {
+        assert!(line.contains(&format!(r#""event":"{}""#, entry.event.name())), "{line}");
+    }
 
     let roles = |entry: usize| match &kept.journal[entry].event {
         Event::Signed { transactions, .. } => transactions.iter().map(|transaction| transaction.role).collect::<Vec<_>>(),

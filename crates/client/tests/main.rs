@@ -24,5 +24,6 @@ mod requests;
 mod restore;
 mod store;
 mod support;
+mod traces;
 mod tracking;
 mod world;

@@ -294,6 +294,11 @@ impl<T: Transport> Caller<'_, T> {
 
     async fn exchange(&self, request: &Request) -> Result<Response, NodeError> {
         let answer = self.transport.send(request).await;
+        let (endpoint, method) = (self.endpoint.name(), request.method.name());
+        match &answer {
+            Ok(response) => tracing::debug!(endpoint, method, status = response.status, bytes = response.body.len(), "answered"),
+            Err(error) => tracing::debug!(endpoint, method, code = error.kind.name(), "not answered"),
+        }
         answer.map_err(|error| NodeError::Transport { endpoint: self.endpoint.host().to_owned(), error })
     }
 }

@@ -28,4 +28,5 @@ mod solana;
 mod starknet;
 mod sui;
 mod support;
+mod traces;
 mod tron;

@@ -9,6 +9,7 @@ use countersign_core::{Code, Refusal};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
+use tracing::{Instrument as _, Span, debug, debug_span};
 
 use crate::chains::{Chains, Link};
 use crate::memory::Memory;
@@ -61,7 +62,7 @@ where
         Verdict::Falls(_) => quorum.agreed::<E>().is_ok(),
         Verdict::Open(_) => false,
     };
-    gather_until(chains, timer, memory, chain, start, is_answered).await
+    gather_until(chains, timer, memory, chain, start, is_answered).instrument(span(chain)).await
 }
 
 /// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of a fee. Ends when every endpoint has spoken
@@ -77,7 +78,12 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
     chain: &str,
     start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
-    gather_until(chains, timer, memory, chain, start, |_| false).await
+    gather_until(chains, timer, memory, chain, start, |_| false).instrument(span(chain)).await
+}
+
+/// Returns the span in which the endpoints of a chain are asked. Each of them has a span of its own in it.
+fn span(chain: &str) -> Span {
+    debug_span!("chain", chain)
 }
 
 async fn gather_until<R: Drive<Observation: Agree>>(
@@ -98,13 +104,18 @@ async fn gather_until<R: Drive<Observation: Agree>>(
         let count = silent.entry(&link.provider).or_default();
         *count = count.saturating_add(1);
         let reader = start(&memory.known(chain, &link.provider).with_rpc(link.is_rpc))?;
-        running.push(async move {
+        let asking = async move {
             let reading = pin!(read(chains, timer, memory, chain, link, reader));
             let outcome = within(timer, if link.is_rpc { SCAN_TIMEOUT } else { READING_TIMEOUT }, reading)
                 .await
                 .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
+            match &outcome {
+                Ok(_) => debug!("read"),
+                Err(fault) => debug!(code = fault.code().name(), "not read"),
+            }
             (link, outcome)
-        });
+        };
+        running.push(asking.instrument(debug_span!("endpoint", endpoint = link.name)));
     }
     let mut grace = None;
     while !quorum.is_complete() && !is_answered(&quorum) {

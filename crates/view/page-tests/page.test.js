@@ -201,7 +201,7 @@ test("everything that is seen is text, in the right order", async () => {
   await each({}, async (page, { name, isGood }) => {
     const tree = await page.locator("body").ariaSnapshot();
     const heading = (await page.locator("h1").textContent()).trim();
-    assert.match(heading, isGood ? /^Lock .+ on .+; receive at least .+\.$/ : /^Do not sign: .+\.$/, name);
+    assert.match(heading, isGood ? /^Lock .+ on .+; (receive|the service promises) at least .+\.$/ : /^Do not sign: .+\.$/, name);
     assert.equal(await page.getByRole("heading", { level: 1, name: heading }).count(), 1, name);
     assert.match(await page.locator(".kicker").textContent(), isGood ? /^Verified: every byte accounted for/ : /^Refused$/, name);
     assert.equal(/, and signed$/.test(await page.locator(".kicker").textContent()), name === "evm-signed");

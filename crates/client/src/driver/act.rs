@@ -91,11 +91,9 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     }
 
     async fn write(&self, event: Event) -> Result<(), DriveError> {
-        let entry = self.driver.entry(event);
-        let store = &self.driver.store;
         match self.guard {
-            Some(guard) => store.append(guard, &entry).await?,
-            None => store.append(&self.driver.lock(self.kept.swap.id()).await?, &entry).await?,
+            Some(guard) => self.driver.append(guard, event).await?,
+            None => self.driver.append(&self.driver.lock(self.kept.swap.id()).await?, event).await?,
         }
         Ok(())
     }

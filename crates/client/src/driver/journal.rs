@@ -177,6 +177,23 @@ const fn is_once(times: &u32) -> bool {
 }
 
 impl Event {
+    /// Returns the stable name, in snake case: the member `event` of the line.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Signed { .. } => "signed",
+            Self::Sending { .. } => "sending",
+            Self::Sent { .. } => "sent",
+            Self::NotSent { .. } => "not_sent",
+            Self::Printed { .. } => "printed",
+            Self::OnChain { .. } => "on_chain",
+            Self::PaymentLeaving => "payment_leaving",
+            Self::PaymentStayed => "payment_stayed",
+            Self::SecretLeaving { .. } => "secret_leaving",
+            Self::Ended { .. } => "ended",
+        }
+    }
+
     /// Creates the intent to send something.
     #[must_use]
     pub const fn sending(what: Delivery) -> Self {

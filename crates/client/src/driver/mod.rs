@@ -33,6 +33,7 @@ mod parties;
 mod progress;
 mod release;
 mod run;
+mod trace;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -168,8 +169,12 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         self.flow.client().transport().now()
     }
 
-    fn entry(&self, event: Event) -> Entry {
-        Entry { at: self.now(), event }
+    /// Writes a line of an order's journal.
+    async fn append(&self, guard: &S::Guard, event: Event) -> Result<(), StoreError> {
+        let entry = Entry { at: self.now(), event };
+        self.store.append(guard, &entry).await?;
+        trace::written(&entry.event);
+        Ok(())
     }
 
     /// Creates an order and stores it.
@@ -180,6 +185,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// [`Code::RecordSecretKnown`] if another stored order has the same hash; [`DriveError::Create`] if the service fails, or
     /// [`DriveError::Store`]. An order that was created but could not be stored is never paid.
     pub async fn create(&self, order: NewOrder) -> Result<OrderId, DriveError> {
+        trace::created(self.create_stored(order).await)
+    }
+
+    async fn create_stored(&self, order: NewOrder) -> Result<OrderId, DriveError> {
         let NewOrder { request, secret, index, branch, at_least } = order;
         if let Some(secret) = &secret
             && request.secret_hash != Some(secret.hash())
@@ -207,7 +216,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide).await
+        trace::step(id, self.step(id, decide)).await
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
@@ -217,7 +226,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        self.step(id, decide_refund).await
+        trace::step(id, self.step(id, decide_refund)).await
     }
 
     /// Observes one order, decides, and does one step.
@@ -382,7 +391,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         let what = if kept.is_gasless() { Delivery::Gasless } else { Delivery::Funding };
         let id = kept.swap.id().clone();
         let written = match self.lock(&id).await {
-            Ok(guard) => self.store.append(&guard, &self.entry(Event::OnChain { what })).await,
+            Ok(guard) => self.append(&guard, Event::OnChain { what }).await,
             Err(error) => Err(error),
         };
         match written {
@@ -416,7 +425,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     /// [`DriveError::Store`] if the store fails.
     pub async fn mark_on_chain(&self, id: &OrderId, what: Delivery) -> Result<(), DriveError> {
         let guard = self.store.lock(id).await?;
-        Ok(self.store.append(&guard, &self.entry(Event::OnChain { what })).await?)
+        Ok(self.append(&guard, Event::OnChain { what }).await?)
     }
 }
 

@@ -183,6 +183,20 @@ pub enum Trouble {
     NotSubmitted,
 }
 
+impl Trouble {
+    /// Returns the stable name, in snake case.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => "failed",
+            Self::NotConnected(_) => "not_connected",
+            Self::RecordRefused(_) => "record_refused",
+            Self::NotWritten(_) => "not_written",
+            Self::NotSubmitted => "not_submitted",
+        }
+    }
+}
+
 impl Serialize for Trouble {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -60,7 +60,10 @@
 //! ([`NeedsOwner`](crate::driver::Status::NeedsOwner)), and in `trouble` what did not work. If `trouble` is
 //! [`NotConnected`](crate::driver::Trouble::NotConnected), the next action needs a chain for which [`Chains`](crate::driver::Chains) has no
 //! endpoints. It names the chain as asset ids do.
+//!
+//! What an operator can follow and count is in [`traces`].
 
 pub mod owner;
 pub mod platform;
 pub mod store;
+pub mod traces;

@@ -83,6 +83,27 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// Returns the stable name, in snake case: the member `status` of its JSON.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Unsigned => "unsigned",
+            Self::Expired => "expired",
+            Self::Paying => "paying",
+            Self::NeedsOwner { .. } => "needs_owner",
+            Self::Waiting { .. } => "waiting",
+            Self::Redeeming => "redeeming",
+            Self::RedeemNow => "redeem_now",
+            Self::AwaitingRefund { .. } => "awaiting_refund",
+            Self::Refunding => "refunding",
+            Self::Refused { .. } => "refused",
+            Self::Lost => "lost",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}
+
 impl fmt::Display for Status {
     /// Writes a sentence for the owner. Untrusted text in it is escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
