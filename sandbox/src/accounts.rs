@@ -1,10 +1,10 @@
-//! Who holds the sandbox's funds. The keys are public, and worthless anywhere else.
+//! The accounts that hold the sandbox's funds. Their keys are public and worthless anywhere else.
 
 use bech32::{Bech32, Hrp};
 use sha2::{Digest, Sha256};
 
-/// Returns a key of 32 bytes, derived from a fixed phrase. It is valid for every family: the highest four bits are zero, so it is below the
-/// order of each curve.
+/// Returns a 32-byte key derived from a fixed phrase. It is valid for every family: its highest four bits are zero,
+/// so it is below the order of each curve.
 #[must_use]
 pub fn key(role: &str) -> [u8; 32] {
     let mut key: [u8; 32] = Sha256::digest(format!("countersign sandbox: {role}")).into();
@@ -18,15 +18,15 @@ pub fn key(role: &str) -> [u8; 32] {
 pub const USER: &str = "user";
 /// The solver.
 pub const SOLVER: &str = "solver";
-/// Pays for what users sign without gas.
+/// The account that pays the fees of gasless users.
 pub const RELAYER: &str = "relayer";
 
-/// A key as the wallets of a network write it; `None` where they write hex.
+/// Returns a key in the format that the wallets of a network use, or `None` where they use hex.
 #[must_use]
 pub fn text(key: &[u8; 32], network: &str) -> Option<String> {
     match network.split_once(':') {
         Some(("solana", _)) => Some(bs58::encode(key).into_string()),
-        // A flag for Ed25519 comes first.
+        // The flag for Ed25519 comes first.
         Some(("sui", _)) => bech32::encode::<Bech32>(Hrp::parse("suiprivkey").ok()?, &[&[0], key.as_slice()].concat()).ok(),
         _ => None,
     }

@@ -21,27 +21,28 @@ use countersign_chains::profile::known_chain;
 
 use crate::clock::Clock;
 
-/// A chain's engine by the chain's name in asset ids.
+/// The engines, by the chain's name in asset ids.
 pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 
 /// The test networks that local clients of the service expect.
 const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
 
-/// Programs that take the place of the sandbox's own engines.
+/// External node programs that replace the sandbox's own engines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers name the programs that they have")]
 pub struct Nodes {
-    /// Foundry's anvil: a process for each EVM chain.
+    /// Foundry's anvil. One process is started for each EVM chain.
     pub anvil: Option<PathBuf>,
-    /// Litecoin's node: for the chain `litecoin_regtest`.
+    /// Litecoin's node. It serves the chain `litecoin_regtest`.
     pub litecoind: Option<PathBuf>,
 }
 
-/// Returns the engines of chains by their names; all main networks if none is named, and `local` for those of local clients.
+/// Returns the engines of the named chains. No names select all main networks, and `local` selects the networks of
+/// local clients.
 ///
 /// # Errors
 ///
-/// A name is not known, or a program does not start.
+/// Fails if a name is unknown or a program does not start.
 pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
         [] => main_networks().collect(),
@@ -79,7 +80,8 @@ fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engin
         "evm" => {
             let network = evm::Network::new(name, number()?.into());
             match &nodes.anvil {
-                // Anvil's blocks of Arbitrum show Ethereum's height as a number, where those of Arbitrum's nodes have hex digits.
+                // Anvil reports Ethereum's block height in an Arbitrum block as a number. Arbitrum's nodes report it
+                // in hex.
                 Some(program) if !network.has_l1_number => Box::new(evm::Anvil::new(program, network, clock)?),
                 _ => Box::new(evm::Evm::new(network, clock)?),
             }

@@ -1,4 +1,4 @@
-//! The clock of all chains: the machine's, and as far ahead as somebody has turned it.
+//! The clock of all chains. It shows the machine's time, or a fixed time, plus what it has been advanced by.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,13 +11,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns a clock that begins at a time, in milliseconds since 1970, and goes only when somebody turns it.
+    /// Returns a clock that starts at a time, in milliseconds since 1970, and moves only when it is advanced.
     #[must_use]
     pub const fn fixed(millis: u64) -> Self {
         Self { ahead: AtomicU64::new(0), fixed: Some(millis) }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     #[must_use]
     pub fn millis(&self) -> u64 {
         let ahead = self.ahead.load(Ordering::Relaxed);
@@ -28,13 +28,13 @@ impl Clock {
         u64::try_from(now).unwrap_or(u64::MAX).saturating_add(ahead)
     }
 
-    /// Seconds since 1970.
+    /// Returns the time in seconds since 1970.
     #[must_use]
     pub fn seconds(&self) -> u64 {
         self.millis() / 1_000
     }
 
-    /// Turns the clock forward.
+    /// Moves the clock forward.
     pub fn advance(&self, millis: u64) {
         self.ahead.fetch_add(millis, Ordering::Relaxed);
     }

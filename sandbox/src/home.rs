@@ -1,4 +1,5 @@
-//! What the program needs to swap here: its configuration, registry, endpoints, key and addresses, in one directory.
+//! The directory that holds what the program needs to swap: its configuration, registry, endpoints, key and
+//! addresses.
 
 use std::fs;
 use std::io;
@@ -10,18 +11,18 @@ use crate::accounts;
 use crate::chains::Engine;
 use crate::world::World;
 
-/// A directory that holds everything.
+/// A directory for all files.
 #[derive(Debug)]
 pub struct Home {
     directory: PathBuf,
 }
 
 impl Home {
-    /// Makes the directory, readable by its owner only.
+    /// Creates the directory, readable only by its owner.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn open(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         #[cfg(unix)]
@@ -32,17 +33,18 @@ impl Home {
         Ok(Self { directory: directory.canonicalize()? })
     }
 
-    /// Returns a file of the directory.
+    /// Returns the path of a file in the directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// Writes the files for the user of a role. The URLs are those of the service and of each chain's nodes.
+    /// Writes the files for the user with a role. `service` and `chains` hold the URLs of the service and of each
+    /// chain's nodes.
     ///
     /// # Errors
     ///
-    /// The disk fails.
+    /// Fails if a file cannot be written.
     pub fn write(&self, world: &World, role: &str, service: &str, chains: &[(String, String)]) -> io::Result<()> {
         let key = accounts::key(role);
         self.put("key.txt", &format!("{}\n", hex::encode(key)))?;
@@ -56,7 +58,7 @@ impl Home {
             }
         }
         self.put("registry.json", &pretty(&registry(world)))?;
-        // They have one address, and stand for three providers.
+        // The three endpoints have one address, but count as three providers.
         let endpoint = |url: &str, name: &str| json!({ "url": format!("{url}/{name}"), "provider": name });
         let nodes: Map<String, Value> =
             chains.iter().map(|(name, url)| (name.clone(), ["a", "b", "c"].iter().map(|one| endpoint(url, one)).collect())).collect();
@@ -72,7 +74,8 @@ impl Home {
 
     fn put(&self, name: &str, text: &str) -> io::Result<()> {
         let path = self.path(name);
-        // Written beside, then moved: a program that starts meanwhile reads the old one or the new one.
+        // Written to a temporary file and then renamed, so that a program that starts meanwhile never reads half a
+        // file.
         let beside = self.path(&format!(".{name}.new"));
         fs::write(&beside, text)?;
         #[cfg(unix)]
@@ -88,8 +91,8 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Returns the registry that a wallet pins: what the service lists, and that the blocks of these chains are never faster than listed. Those of the
-/// chains that they imitate are.
+/// Returns the registry that a wallet pins: the service's lists, with minimum block times. The sandbox never makes
+/// blocks faster than listed, unlike the networks it imitates.
 #[must_use]
 pub fn registry(world: &World) -> Value {
     let assets: Vec<_> = world.chains.values().flat_map(|chain| chain.listing.assets.iter().cloned()).collect();
@@ -106,15 +109,15 @@ pub fn registry(world: &World) -> Value {
     json!({ "chains": chains, "assets": assets, "solvers": solvers })
 }
 
-/// Returns a chain as a wallet pins it: as the service lists it, with the time between its blocks. Where timelocks are milliseconds, blocks have no
-/// say.
+/// Returns a chain as a wallet pins it: the service's listing plus the time between blocks. Sui is left as listed,
+/// because its timelocks are in milliseconds.
 #[must_use]
 pub fn pinned(engine: &dyn Engine) -> Value {
     let mut listed = engine.listing().chain;
     let family = listed.get("id").and_then(Value::as_str).and_then(|id| id.split_once(':')).map_or("", |(family, _)| family);
     let millis = match family {
         "sui" => return listed,
-        // The timelocks that are listed for Starknet are of the time when its blocks took half a minute.
+        // Starknet's listed timelocks date from when its blocks took half a minute.
         "starknet" => 30_000,
         _ => engine.interval(),
     };

@@ -1,31 +1,31 @@
-//! Calls and answers as values, so that a front can be tested without a socket.
+//! Requests and replies as plain values, so that a server can be tested without a socket.
 
 use serde_json::Value;
 
-/// A call that has come in.
+/// An incoming request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// `GET`, `POST`, ...
     pub method: String,
-    /// The path, which begins with `/`, without the query.
+    /// The path without the query. It begins with `/`.
     pub path: String,
     /// The query, without `?`; empty if there is none.
     pub query: String,
-    /// Names in lower case, and values.
+    /// Header names in lower case, with their values.
     pub headers: Vec<(String, String)>,
-    /// At most 4 MiB.
+    /// The body, at most 4 MiB.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// Returns a value of the query, with `%` escapes resolved.
+    /// Returns the value of a query parameter, with `%` escapes resolved.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<String> {
         let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| unescaped(value))
     }
 
-    /// Returns a header, by its name in lower case.
+    /// Returns the value of a header, given its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -55,31 +55,31 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What goes back.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// Names in lower case, and values; with `content-type`.
+    /// Header names in lower case, with their values. `content-type` is among them.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// Returns a body of a type.
+    /// Returns a reply with a body of the given content type.
     #[must_use]
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: vec![("content-type".to_owned(), content_type.to_owned())], body: body.into() }
     }
 
-    /// JSON.
+    /// Returns a reply with a JSON body.
     #[must_use]
     pub fn json(status: u16, value: &Value) -> Self {
         Self::new(status, "application/json", value.to_string())
     }
 
-    /// Plain text.
+    /// Returns a reply with a plain text body.
     #[must_use]
     pub fn text(status: u16, text: impl Into<String>) -> Self {
         Self::new(status, "text/plain; charset=utf-8", text.into())

@@ -1,4 +1,4 @@
-//! Orders, in memory and in a file that only grows. What has been acknowledged survives whatever happens to the process.
+//! Orders, in memory and in an append-only file. Acknowledged orders survive a crash or kill of the process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, TryLockError};
@@ -20,7 +20,7 @@ pub enum LedgerError {
     Disk {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// Another process has the file.
@@ -28,15 +28,15 @@ pub enum LedgerError {
     Busy {
         /// The file.
         path: PathBuf,
-        /// ", process" and its id, where the lock file states it.
+        /// ", process" and its id, if the lock file states it.
         process: String,
     },
-    /// The orders of a version that kept them in a database.
+    /// The directory holds orders of an earlier version, which kept them in a database.
     #[error(
         "{0}: an earlier version kept orders in this file, and this version cannot read it: move it away, or choose another directory with --dir"
     )]
     Old(PathBuf),
-    /// A line is not an order.
+    /// A line does not hold an order.
     #[error("{path}, line {line}: {source}; move the file away to begin anew")]
     Line {
         /// The file.
@@ -51,16 +51,16 @@ pub enum LedgerError {
     Order(#[from] serde_json::Error),
 }
 
-/// A line of the file: an order after a change.
+/// A line of the file: an order as it is after a change.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     order: Order,
-    /// What finds a new order again; absent where the order is there already.
+    /// The key by which a repeated request finds its order. Present only on an order's first line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
 }
 
-/// The file, and where its next line begins.
+/// The file, with the position where its next line begins.
 #[derive(Debug)]
 struct Log {
     file: File,
@@ -74,7 +74,7 @@ struct Log {
 struct Orders {
     by_number: BTreeMap<u64, Order>,
     ids: HashMap<String, u64>,
-    /// Numbers by `chain/swap id`.
+    /// Order numbers by `chain/swap id`.
     swaps: HashMap<String, u64>,
     requests: HashMap<String, u64>,
 }
@@ -82,15 +82,15 @@ struct Orders {
 /// All orders.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// `None` for a ledger in memory. Locked before the orders, until they agree with it.
+    /// `None` for a ledger in memory. It is locked before the orders and held until they agree with it.
     log: Mutex<Option<Log>>,
     orders: Mutex<Orders>,
 }
 
-/// Whose address a word must be.
+/// Whose address a search word has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Anybody's, or a transaction.
+    /// Any party's address, or a transaction.
     Any,
     /// The user's on the source chain.
     From,
@@ -101,18 +101,19 @@ pub enum Role {
 /// A page of a list.
 #[derive(Debug)]
 pub struct Page {
-    /// The orders that it shows.
+    /// The orders on this page.
     pub orders: Vec<Order>,
-    /// How many the whole list has.
+    /// The number of orders in the whole list.
     pub total: usize,
 }
 
 impl Ledger {
-    /// Opens a file, or makes it. A last line that a kill has cut off was never acknowledged, and is dropped.
+    /// Opens the file, or creates it. An incomplete last line was never acknowledged, so it is dropped.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, has a line that is no order, or another process has it; or an earlier version left its orders beside it.
+    /// Fails if the file cannot be read or has an invalid line, if another process has it open, or if an earlier
+    /// version left its orders beside it.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let failed = |source| LedgerError::Disk { path: path.to_owned(), source };
         let old = path.with_extension("redb");
@@ -139,26 +140,26 @@ impl Ledger {
         Ok(Self { log: Mutex::new(Some(log)), orders: Mutex::new(orders) })
     }
 
-    /// Returns how many orders there are. Numbers run from 1 to this one.
+    /// Returns the number of orders. They are numbered from 1.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.orders().by_number.last_key_value().map_or(0, |(number, _)| *number)
     }
 
-    /// Adds an order; `request` finds it again. It is on disk when this returns.
+    /// Adds an order, which a repeated `request` finds again. The order is on disk when this returns.
     ///
     /// # Errors
     ///
-    /// The disk has failed.
+    /// Fails if the disk does.
     pub fn add(&self, order: &Order, request: &str) -> Result<(), LedgerError> {
         self.write(vec![Entry { order: order.clone(), request: Some(request.to_owned()) }])
     }
 
-    /// Replaces orders by what they have become.
+    /// Replaces orders by their new states.
     ///
     /// # Errors
     ///
-    /// The disk has failed.
+    /// Fails if the disk does.
     pub fn update(&self, orders: &[Order]) -> Result<(), LedgerError> {
         self.write(orders.iter().map(|order| Entry { order: order.clone(), request: None }).collect())
     }
@@ -192,7 +193,7 @@ impl Ledger {
         self.orders().by_number.values().filter(is_under_way).map(|order| order.number).collect()
     }
 
-    /// Returns what completed orders have paid: base units by source asset.
+    /// Returns the total that completed orders have paid, in base units by source asset.
     #[must_use]
     pub fn completed(&self) -> BTreeMap<String, u128> {
         let mut sums = BTreeMap::<String, u128>::new();
@@ -215,19 +216,20 @@ impl Ledger {
         self.orders().find(|orders| orders.ids.get(id))
     }
 
-    /// Returns the order that an HTLC of a chain belongs to.
+    /// Returns the order that an HTLC on a chain belongs to.
     #[must_use]
     pub fn by_swap(&self, chain: &str, swap_id: &str) -> Option<Order> {
         self.orders().find(|orders| orders.swaps.get(&swap_key(chain, swap_id)))
     }
 
-    /// Returns the order that a request has made.
+    /// Returns the order that a request created.
     #[must_use]
     pub fn by_request(&self, request: &str) -> Option<Order> {
         self.orders().find(|orders| orders.requests.get(request))
     }
 
-    /// Returns the orders that have all of the words and that a filter takes, the newest first: those from `first` on, `most` at most.
+    /// Returns the orders that match all words and the filter, newest first: at most `most` of them, starting with
+    /// the one at `first`.
     pub fn find(&self, words: &[(&str, Role)], takes: impl Fn(&Order) -> bool, first: usize, most: usize) -> Page {
         let orders = self.orders();
         let is_found = |order: &&Order| words.iter().all(|(word, role)| has_word(order, word, *role)) && takes(order);
@@ -241,7 +243,7 @@ fn opened(path: &Path) -> Result<File, LedgerError> {
     opened.map_err(|source| LedgerError::Disk { path: path.to_owned(), source })
 }
 
-/// Locks the file that lies beside a ledger. It states the id of the process that has it.
+/// Locks a file next to the ledger. The file states the id of the process that holds the lock.
 fn lock(ledger: &Path) -> Result<File, LedgerError> {
     let path = ledger.with_extension("lock");
     let mut file = opened(&path)?;
@@ -250,7 +252,7 @@ fn lock(ledger: &Path) -> Result<File, LedgerError> {
         Ok(()) => {}
         Err(TryLockError::Error(source)) => return Err(failed(source)),
         Err(TryLockError::WouldBlock) => {
-            // The holder may not have written its id yet, and some systems let nobody read a locked file.
+            // The holder may not have written its id yet, and some systems do not allow reading a locked file.
             let mut id = String::new();
             let process = match file.read_to_string(&mut id) {
                 Ok(_) if !id.is_empty() => format!(", process {}", id.trim_end()),
@@ -264,7 +266,7 @@ fn lock(ledger: &Path) -> Result<File, LedgerError> {
 }
 
 impl Log {
-    /// Writes where the last acknowledged line ends, over what an attempt that failed may have left.
+    /// Writes after the last acknowledged line. This overwrites what a failed attempt may have left there.
     fn append(&mut self, text: &[u8]) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end))?;
@@ -296,13 +298,13 @@ fn swap_key(chain: &str, swap_id: &str) -> String {
     format!("{chain}/{}", swap_id.to_lowercase())
 }
 
-/// Returns what finds the order of a request that comes again.
+/// Returns the key by which a repeated request finds its order.
 #[must_use]
 pub fn request_key(source_owner: &str, nonce: &Value, hash: &str) -> String {
     format!("{}/{nonce}/{hash}", source_owner.to_lowercase())
 }
 
-/// Returns whether an order has an address of somebody, or a transaction.
+/// Returns whether a word is an address of a party of the order, or one of its transactions.
 fn has_word(order: &Order, word: &str, role: Role) -> bool {
     let is = |text: &str| !word.is_empty() && text.to_lowercase() == word.to_lowercase();
     let is_one = |texts: &[Option<&String>]| texts.iter().flatten().any(|text| is(text));

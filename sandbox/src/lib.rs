@@ -1,6 +1,8 @@
-//! The swap service and its chains on one machine, to try whole swaps against: honest, or with the lies that are asked for.
+//! A swap service and its chains on one machine, to try whole swaps against. It is honest unless lies are switched
+//! on.
 //!
-//! It is the other side: nothing that it answers is built with what verifies, which only the page of an order shows. Its keys are public and its coins are worthless.
+//! The sandbox plays the other side, so it shares no code with the crates that verify. Only the page of an order uses
+//! those. Its keys are public and its coins are worthless.
 
 pub mod accounts;
 pub mod chains;

@@ -1,4 +1,4 @@
-//! The lies by name, and who tells them. Each file has those of one liar.
+//! The lies by name, with the party that tells each. There is one file for each kind of liar.
 
 mod answers;
 mod components;
@@ -32,20 +32,20 @@ pub use network::Fault;
 pub use service::ServiceLie;
 pub use solver::Conduct;
 
-/// Who lies.
+/// The party that lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Liar {
-    /// The service, in the answer to a new order.
+    /// The service, in its answer to a new order.
     Answer,
     /// The service, in the record of an order.
     Record,
-    /// The service, in what it serves at all.
+    /// The service, in how it serves its calls.
     Service,
     /// The solver.
     Solver,
     /// The issuer of a token.
     Issuer,
-    /// The account that the user wants to be paid at.
+    /// The account that the user wants to receive the payment.
     Receiver,
     /// The service's relayer.
     Relayer,
@@ -72,62 +72,64 @@ impl fmt::Display for Liar {
 /// What a lie does.
 #[derive(Debug, Clone, Copy)]
 pub enum Act {
-    /// Changes the answer to `POST /v2/orders`; answers of other families are left alone.
+    /// Changes the answer to `POST /v2/orders`. Answers for other families are left alone.
     Answer(fn(&mut Value)),
-    /// Changes the record.
+    /// Changes the record of an order.
     Record(fn(&mut Value, &Order)),
-    /// What the solver does in place of what is agreed.
+    /// Makes the solver depart from what is agreed.
     Solver(Conduct),
-    /// The user wants to be paid at a contract that does not take coins with the gas that swap contracts give.
+    /// Makes the receiver a contract that cannot take coins with the gas that swap contracts give.
     ContractReceives,
-    /// The relayer says yes and does nothing.
+    /// The relayer confirms the request and does nothing.
     RelayerIdles,
-    /// The relayer says that it has redeemed, names a transaction that is on no chain, and does nothing.
+    /// The relayer claims to have redeemed, names a transaction that is on no chain, and does nothing.
     RelayerInvents,
-    /// The relayer gives the secret to the solver, who redeems the source with it and never pays.
+    /// The relayer gives the secret to the solver, who redeems the source and never pays.
     RelayerTells,
-    /// How the service serves its calls.
+    /// Changes how the service serves its calls.
     Service(ServiceLie),
-    /// What one endpoint of each chain does.
+    /// Changes what one endpoint of each chain does.
     Endpoint(EndpointLie),
-    /// What happens to calls.
+    /// Disturbs calls on the network.
     Network(Fault),
 }
 
 /// A lie that can be switched on.
 #[derive(Debug, Clone, Copy)]
 pub struct Lie {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Who tells it.
+    /// The party that tells it.
     pub liar: Liar,
-    /// What is done, in a sentence.
+    /// What is done, as a phrase.
     pub about: &'static str,
     /// What a client that believes it would lose.
     pub at_stake: &'static str,
-    /// The asset to swap from and to where it shows.
+    /// The source and destination assets of a swap that shows the lie.
     pub route: [&'static str; 2],
     /// What is done.
     pub act: Act,
-    /// What the solver does meanwhile, where it is part of the same lie.
+    /// What the solver does meanwhile, if that is part of the same lie.
     pub conduct: Option<Conduct>,
 }
 
 impl Lie {
-    /// Returns the same lie, while the solver does this.
+    /// Returns the same lie with a conduct for the solver.
     #[must_use]
     const fn while_solver(mut self, conduct: Conduct) -> Self {
         self.conduct = Some(conduct);
         self
     }
 
-    /// Returns whether it is about what a transaction depends on or about time: it must cost nothing, and hardly more than the truth.
+    /// Returns whether the lie is about block times or about one component of a transaction. Such a lie must not cost
+    /// the user anything, and must hardly raise fees.
     #[must_use]
     pub const fn is_component(&self) -> bool {
         matches!(self.act, Act::Endpoint(EndpointLie::Component(_) | EndpointLie::Pace(_)))
     }
 
-    /// Returns whether the swap can only end once the source's timelock is over, as long as the user believes nothing wrong.
+    /// Returns whether the swap can only end after the source's timelock, provided that the user believes nothing
+    /// false.
     #[must_use]
     pub const fn needs_timelock(&self) -> bool {
         match self.liar {
@@ -144,22 +146,22 @@ pub fn all() -> impl Iterator<Item = &'static Lie> {
     parties.chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
 }
 
-/// Returns the lie of a name.
+/// Returns the lie with a name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Lie> {
     all().find(|lie| lie.name == name)
 }
 
-/// The lies that are told now.
+/// The lies that are switched on.
 #[derive(Debug, Default)]
 pub struct Lies {
     active: Mutex<BTreeMap<&'static str, &'static Lie>>,
-    /// Secrets that the relayer has told the solver, by order.
+    /// Secrets that the relayer has passed to the solver, by order.
     stolen: Mutex<BTreeMap<String, String>>,
-    /// Endpoints repeat their first answers when they are stale.
+    /// The first replies of endpoints, which a stale endpoint repeats.
     remembered: Mutex<BTreeMap<String, Reply>>,
     calls: AtomicU64,
-    /// How many answers of an endpoint were not the truth.
+    /// How many replies of endpoints were false.
     told: AtomicU64,
     seed: u64,
 }
@@ -169,13 +171,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lies {
-    /// No lies yet; what is random follows from the seed.
+    /// Returns a set without lies. Random choices follow from the seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Switches a lie on or off. `false` if there is no such lie.
+    /// Switches a lie on or off. Returns `false` if there is no such lie.
     pub fn set(&self, name: &str, is_on: bool) -> bool {
         let Some(lie) = find(name) else { return false };
         let mut active = locked(&self.active);
@@ -188,14 +190,14 @@ impl Lies {
         true
     }
 
-    /// Switches all off.
+    /// Switches all lies off.
     pub fn clear(&self) {
         locked(&self.active).clear();
         locked(&self.remembered).clear();
         locked(&self.stolen).clear();
     }
 
-    /// Returns the names of those that are told.
+    /// Returns the names of the lies that are switched on.
     #[must_use]
     pub fn active(&self) -> BTreeSet<&'static str> {
         locked(&self.active).keys().copied().collect()
@@ -205,7 +207,7 @@ impl Lies {
         locked(&self.active).values().map(|lie| lie.act).collect()
     }
 
-    /// Changes the answer to a new order.
+    /// Changes the answer to a new order as the lies demand.
     pub(crate) fn answer(&self, answer: &mut Value) {
         for act in self.acts() {
             if let Act::Answer(change) = act {
@@ -214,7 +216,7 @@ impl Lies {
         }
     }
 
-    /// Changes a record.
+    /// Changes a record as the lies demand.
     pub(crate) fn record(&self, record: &mut Value, order: &Order) {
         for act in self.acts() {
             if let Act::Record(change) = act {
@@ -223,23 +225,23 @@ impl Lies {
         }
     }
 
-    /// Returns what the solver does in place of what is agreed.
+    /// Returns how the solver departs from what is agreed, if it does.
     pub(crate) fn conduct(&self) -> Option<Conduct> {
         let active = locked(&self.active);
         active.values().find_map(|lie| if let Act::Solver(conduct) = lie.act { Some(conduct) } else { lie.conduct })
     }
 
-    /// Returns whether the relayer says yes and does nothing.
+    /// Returns whether the relayer confirms requests and does nothing.
     pub(crate) fn relayer_idles(&self) -> bool {
         self.acts().iter().any(|act| matches!(act, Act::RelayerIdles))
     }
 
-    /// Returns what the relayer answers to a redemption that it does not send.
+    /// Returns the transaction id that the relayer invents for a redemption that it does not send.
     pub(crate) fn invented_redemption(&self) -> Option<&'static str> {
         self.acts().iter().any(|act| matches!(act, Act::RelayerInvents)).then_some(relayer::INVENTED)
     }
 
-    /// Returns what happens to a call of the service; `is_paid` says whether an order has been paid.
+    /// Returns the lie that applies to a call of the service. `is_paid` tells whether an order has been paid.
     pub(crate) fn service(&self, request: &Request, is_paid: bool) -> Option<ServiceLie> {
         self.acts().into_iter().find_map(|act| match act {
             Act::Service(lie) if lie.applies(request, is_paid) => Some(lie),
@@ -247,19 +249,19 @@ impl Lies {
         })
     }
 
-    /// A secret that was seen before its transaction was in a block.
+    /// Records a secret that was seen before its transaction was in a block.
     pub(crate) fn overheard(&self, order: &str, secret: &str) {
         locked(&self.stolen).insert(order.to_owned(), secret.to_owned());
     }
 
-    /// The relayer has been told a secret.
+    /// Records a secret that the relayer was given.
     pub(crate) fn learnt(&self, order: &str, secret: [u8; 32]) {
         if self.acts().iter().any(|act| matches!(act, Act::RelayerTells)) {
             locked(&self.stolen).insert(order.to_owned(), hex::encode(secret));
         }
     }
 
-    /// Returns a secret that the relayer has told the solver.
+    /// Returns a secret that the relayer has passed to the solver.
     pub(crate) fn stolen(&self, order: &str) -> Option<String> {
         locked(&self.stolen).get(order).cloned()
     }
@@ -268,7 +270,7 @@ impl Lies {
         self.acts().into_iter().find_map(|act| if let Act::Endpoint(lie) = act { Some(lie) } else { None })
     }
 
-    /// Returns how long the endpoint that lies lets a call wait.
+    /// Returns how long the lying endpoint delays a call.
     pub(crate) fn endpoint_delay(&self) -> Option<Duration> {
         self.endpoint_lie().and_then(EndpointLie::delay)
     }
@@ -278,7 +280,7 @@ impl Lies {
         self.endpoint_lie().map(EndpointLie::place)
     }
 
-    /// Returns what the endpoint that lies says at a time in place of `answer`.
+    /// Returns the reply of the lying endpoint at a time, in place of the honest `answer`.
     pub(crate) fn endpoint(&self, chain: &str, now_millis: u64, request: &Request, answer: impl Fn(&Request) -> Reply) -> Reply {
         let Some(lie) = self.endpoint_lie() else { return answer(request) };
         let truth = Cell::new(None);
@@ -294,14 +296,14 @@ impl Lies {
         reply
     }
 
-    /// Returns how many answers of an endpoint were not the truth.
+    /// Returns how many replies of endpoints were false.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.told.load(Ordering::Relaxed)
     }
 
-    /// Returns what the network does to the next call: how many milliseconds it is late, and what else happens to it. Of several faults that are
-    /// told at once, the seed takes one.
+    /// Returns what the network does to the next call: a delay in milliseconds, and a fault. If several faults are
+    /// switched on, the seed chooses one.
     pub(crate) fn fault(&self) -> (u64, Option<Fault>) {
         let faults: Vec<Fault> =
             self.acts().into_iter().filter_map(|act| if let Act::Network(fault) = act { Some(fault) } else { None }).collect();

@@ -1,4 +1,4 @@
-//! The program: starts the sandbox, and says how to use it.
+//! The sandbox's command line.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -146,7 +146,8 @@ async fn run(args: Args, out: &mut impl Write) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Completes when somebody ends the program. It must not end at once, because nodes that it has started would go on.
+/// Completes when the process is told to stop. Without this handler it would end at once, and the nodes that it
+/// started would keep running.
 async fn interrupted() -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -160,7 +161,7 @@ async fn interrupted() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Runs the swaps of a command. Returns whether all have ended as they must.
+/// Runs the swaps of a command. Returns whether all of them ended as required.
 async fn tried(command: Command, out: &mut impl Write) -> Result<bool, String> {
     let program = trial::program()?;
     let directory = std::env::temp_dir().join(format!("countersign-sandbox-{}", std::process::id()));
@@ -201,7 +202,7 @@ async fn tried(command: Command, out: &mut impl Write) -> Result<bool, String> {
     Ok(is_right)
 }
 
-/// Returns the remark on a chain in the greeting; empty for most.
+/// Returns the remark on a chain in the greeting, which is empty for most chains.
 fn note(chain: &str) -> &'static str {
     match chain {
         "bitcoin" => "  for other clients: countersign refuses these headers, which lack the work of the main network",
@@ -210,7 +211,7 @@ fn note(chain: &str) -> &'static str {
     }
 }
 
-/// Says where everything is, and what to type next.
+/// Prints the addresses of all parts, and what to type next.
 fn greet(sandbox: &Sandbox, home: &std::path::Path, is_json: bool, out: &mut impl Write) -> std::io::Result<()> {
     let key = accounts::key(accounts::USER);
     let config = home.join("config.json");

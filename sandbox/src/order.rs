@@ -1,4 +1,4 @@
-//! An order as the ledger keeps it.
+//! An order as the ledger stores it.
 
 use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::chains::{Leg, Terms};
 
-/// How long an order waits for its payment, in milliseconds: that of the service's clients.
+/// How long an order waits for its payment, in milliseconds. The service's clients expect this value.
 pub const PAYMENT_WINDOW: u64 = 3_600_000;
 /// The same where the source is Bitcoin.
 pub const BITCOIN_PAYMENT_WINDOW: u64 = 21_600_000;
 
-/// Everything that is known of an order.
+/// Everything that is known about an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// 64 hex digits.
+    /// The order's id: 64 hex digits.
     pub id: String,
-    /// Its place among all orders, from 1.
+    /// Its place among all orders, starting at 1.
     pub number: u64,
-    /// Milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_at: u64,
-    /// As the request had it; otherwise the order's number.
+    /// The nonce of the request, or the order's number if the request had none.
     pub nonce: String,
-    /// As the request had them.
+    /// The affiliate fees of the request.
     pub affiliate_fees: Value,
     /// The application id of the request.
     pub integrator: String,
@@ -30,40 +30,40 @@ pub struct Order {
     pub source: Side,
     /// The side of the solver's payment.
     pub destination: Side,
-    /// The secret of an order whose request had no hash.
+    /// The secret that the service generated because the request had no hash.
     pub kept_secret: Option<String>,
-    /// What was answered, for a request that comes again.
+    /// The answer, which a repeated request gets again.
     pub answer: Value,
 }
 
-/// A leg with what its chain has shown.
+/// One side of an order, with what its chain has shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
     /// The asset id.
     pub asset: String,
-    /// Base units.
+    /// In base units.
     pub amount: u128,
     /// The user's address, as in the request.
     pub owner: String,
-    /// The request's delegate.
+    /// The delegate in the request.
     pub delegate: Option<String>,
-    /// In the chain's units.
+    /// In the chain's own units.
     pub timelock: u64,
-    /// In hex.
+    /// The secret hash, in hex.
     pub secret_hash: String,
     /// The id of the HTLC.
     pub swap_id: String,
-    /// Who locks.
+    /// The account that locks.
     pub initiator: String,
-    /// Who redeems.
+    /// The account that redeems.
     pub redeemer: String,
     /// The user's key on Bitcoin-like chains.
     pub shown_delegate: Option<String>,
-    /// Base units that have arrived.
+    /// What has been paid so far, in base units.
     pub filled: u128,
-    /// The price of a whole unit in USD.
+    /// The price of a whole unit, in USD.
     pub price: f64,
-    /// The payments, the redemption and the refund.
+    /// The payments.
     pub initiated: Option<Seen>,
     /// The redemption.
     pub redeemed: Option<Seen>,
@@ -76,11 +76,11 @@ pub struct Side {
 /// A transaction in a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// In the spelling of records; several payments are separated by commas.
+    /// The id as records spell it. Several payments are separated by commas.
     pub transaction: String,
-    /// The block, slot or checkpoint of the first of them.
+    /// The block, slot or checkpoint of the first transaction.
     pub height: u64,
-    /// Milliseconds since 1970.
+    /// When it was first seen, in milliseconds since 1970.
     pub at: u64,
 }
 
@@ -114,7 +114,7 @@ impl Side {
         self.asset.split_once(':').map_or(self.asset.as_str(), |(chain, _)| chain)
     }
 
-    /// Returns the terms, as the chain takes them.
+    /// Returns the terms in the form that the chain's engine takes.
     #[must_use]
     pub fn terms(&self, is_source: bool) -> Terms {
         let mut secret_hash = [0; 32];
@@ -132,13 +132,13 @@ impl Side {
         }
     }
 
-    /// Returns whether it has been redeemed or refunded.
+    /// Returns whether this side has been redeemed or refunded.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.redeemed.is_some() || self.refunded.is_some()
     }
 
-    /// Forgets what its chain has shown.
+    /// Removes what the chain has shown.
     fn forget(&mut self) {
         self.filled = 0;
         self.initiated = None;
@@ -168,23 +168,23 @@ impl Side {
     }
 }
 
-/// What the filter `status` of `GET /v2/orders` tells apart.
+/// The values of the filter `status` of `GET /v2/orders`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing has been paid, and there is time.
+    /// Nothing has been paid, and the time for it has not run out.
     NotInitiated,
-    /// Paid, and not ended.
+    /// The source has been paid, and the order has not ended.
     InProgress,
-    /// The destination is redeemed.
+    /// The destination has been redeemed.
     Completed,
-    /// The source has gone back.
+    /// The source has been refunded.
     Refunded,
     /// Nothing was paid in time.
     Expired,
 }
 
 impl Order {
-    /// When the payment must have been seen.
+    /// Returns the time by which the payment must have been seen.
     #[must_use]
     pub fn deadline(&self) -> u64 {
         let window = if self.source.chain().starts_with("bitcoin") { BITCOIN_PAYMENT_WINDOW } else { PAYMENT_WINDOW };
@@ -203,7 +203,7 @@ impl Order {
         }
     }
 
-    /// Returns whether nothing can happen any more that the solver or the relayer would act on.
+    /// Returns whether neither the solver nor the relayer has anything left to do.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.source.has_ended() && (self.destination.initiated.is_none() || self.destination.has_ended())
@@ -218,15 +218,15 @@ impl Order {
         order
     }
 
-    /// What becomes of an order that was under way when the chains were lost. Of one whose user has got nothing yet, nothing has happened
-    /// on the new chains: it is unpaid again, and so it says. One whose user has got the destination, or the payment back, stays as it is.
+    /// Adapts an open order to chains that have started anew. If its user has received nothing yet, the order becomes
+    /// unpaid again. If the user has redeemed the destination or got the payment back, it stays as it is.
     pub fn lose_chains(&mut self) {
         if self.destination.redeemed.is_none() && !self.source.has_ended() {
             *self = self.as_made();
         }
     }
 
-    /// The record of `GET /v2/orders/{order}`, with the newest heights of both chains.
+    /// Returns the record for `GET /v2/orders/{order}`, with the newest heights of both chains.
     #[must_use]
     pub fn record(&self, heights: [u64; 2], solver: &str) -> Value {
         let created_at = iso(self.created_at);
@@ -240,7 +240,7 @@ impl Order {
     }
 }
 
-/// Returns a time as records have it: UTC with six digits of a second.
+/// Returns a time in the format of records: UTC, with six digits after the second.
 #[must_use]
 pub fn iso(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();

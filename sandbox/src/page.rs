@@ -1,4 +1,4 @@
-//! The page, and the calls that turn the sandbox: blocks, clock, funds, lies.
+//! The sandbox's page, and the calls that control blocks, the clock, funds and lies.
 
 mod chains;
 mod html;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::http::{Reply, Request};
 use crate::world::{Chain, World};
 
-/// Nothing from elsewhere, no script but the one below, and forms that stay here.
+/// Allows nothing from other hosts, only the page's own script, and forms that post to the sandbox.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
 
-/// Where the page of one order is, before its id.
+/// The path of an order's page, before its id.
 const ORDER: &str = "/order/";
 
-/// Answers a call to the page or to a switch.
+/// Answers a call of the page or of one of its switches.
 #[must_use]
 pub fn answer(world: &World, request: &Request) -> Reply {
     match (request.method.as_str(), request.path.as_str()) {
@@ -37,7 +37,8 @@ pub fn answer(world: &World, request: &Request) -> Reply {
 
 fn html_reply(html: String, policy: &str) -> Reply {
     let mut reply = Reply::new(200, "text/html; charset=utf-8", html);
-    // Not `no-referrer`: with it, browsers send `Origin: null` with the page's own forms, and the switches would refuse them.
+    // With `no-referrer`, browsers would send `Origin: null` with the page's own forms, and the switches would refuse
+    // them.
     for (name, value) in [("content-security-policy", policy), ("x-content-type-options", "nosniff"), ("referrer-policy", "same-origin")] {
         reply.headers.push((name.to_owned(), value.to_owned()));
     }
@@ -45,7 +46,7 @@ fn html_reply(html: String, policy: &str) -> Reply {
     reply
 }
 
-/// Returns everything that the page shows, for programs.
+/// Returns the state that the page shows, as JSON.
 fn state(world: &World) -> Value {
     let chain = |(name, chain): (&String, &Chain)| {
         let engine = chain.engine();

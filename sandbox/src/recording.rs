@@ -1,18 +1,18 @@
-//! What a command printed, as an animated SVG: lines appear in the order in which they were printed, and scroll.
+//! Draws the output of a command as an animated SVG, in which lines appear in their order and scroll.
 
 use std::fmt::Write as _;
 
-/// Lines that are seen at once.
+/// The number of lines that are visible at once.
 const ROWS: usize = 28;
-/// Height of a line and width of a letter, in the units of the SVG.
+/// The height of a line and the width of a letter, in the SVG's units.
 const LINE: usize = 18;
 const LETTER: usize = 8;
 const COLUMNS: usize = 118;
-/// Milliseconds between two lines, and at the end before it begins again.
+/// Milliseconds between two lines, and the pause before the animation repeats.
 const PACE: usize = 220;
 const REST: usize = 6_000;
 
-/// Draws lines of text.
+/// Returns an SVG of lines of text.
 #[must_use]
 pub fn svg(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! The whole sandbox in the process: for the program, and for the tests of Rust wallets.
+//! The whole sandbox in one process, for its program and for tests of Rust wallets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,31 +19,32 @@ use crate::server::{Front, serve, serve_subscriptions};
 use crate::solver::Solver;
 use crate::world::{Settings, World};
 
-/// How often chains and solver look whether something is due.
+/// How often chains and solver check whether something is due.
 const TICK: Duration = Duration::from_millis(40);
 
-/// What a sandbox is to be.
+/// The configuration of a sandbox.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The address to listen on: the loopback, unless somebody has said why not.
+    /// The address to listen on. Use the loopback address unless the network is trusted.
     pub address: IpAddr,
-    /// The port of the service; each chain has one of those that follow. 0 takes free ones.
+    /// The port of the service. The chains use the ports after it. 0 chooses free ports.
     pub port: u16,
-    /// Where orders and the program's files are kept; `None` keeps orders in memory and writes nothing.
+    /// Where orders and the program's files are stored. `None` keeps orders in memory and writes nothing.
     pub directory: Option<PathBuf>,
-    /// Names of chains; empty for all main networks.
+    /// The names of chains. Empty selects all main networks.
     pub chains: Vec<String>,
-    /// Programs in the place of the sandbox's own engines.
+    /// Programs that replace the sandbox's own engines.
     pub nodes: Nodes,
-    /// How service and solver behave from the beginning.
+    /// The initial behaviour of service and solver.
     pub settings: Settings,
-    /// Blocks come only when somebody asks for them, and the solver acts only in [`Sandbox::step`].
+    /// Whether blocks are only made on demand. The solver then acts only in [`Sandbox::step`].
     pub is_manual: bool,
-    /// What is random follows from it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// The time at which the clock stands, in milliseconds since 1970, until somebody turns it; `None` for the machine's.
+    /// The time at which the clock is fixed, in milliseconds since 1970, until it is advanced. `None` uses the
+    /// machine's clock.
     pub time: Option<u64>,
-    /// Lies that are told from the beginning.
+    /// The lies that are switched on from the start.
     pub lies: Vec<String>,
 }
 
@@ -64,24 +65,24 @@ impl Default for Config {
     }
 }
 
-/// Why a sandbox does not start.
+/// Why a sandbox failed to start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A socket or a file.
+    /// A socket or a file cannot be used.
     #[error("{what}: {error}")]
     Io {
-        /// What could not be used.
+        /// The socket or file.
         what: String,
         /// The reason.
         error: io::Error,
     },
-    /// The orders.
+    /// The orders cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A name in the configuration.
+    /// The configuration has an invalid name.
     #[error("{0}")]
     Unknown(String),
-    /// A chain has refused what a user starts with.
+    /// A chain refused the funds that a user starts with.
     #[error("{0}")]
     Unfunded(String),
 }
@@ -89,7 +90,7 @@ pub enum StartError {
 /// A running sandbox. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// Everything without its sockets.
+    /// The sandbox without its sockets.
     pub world: Arc<World>,
     service: String,
     chains: Vec<(String, String)>,
@@ -102,7 +103,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// A port is taken, a file cannot be used, or a name is unknown.
+    /// Fails if a port is taken, a file cannot be used, or a name is unknown.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let io = |what: &str| {
             let what = what.to_owned();
@@ -171,23 +172,25 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Returns the service's URL, without `/v2`. The page is there too.
+    /// Returns the URL of the service and of the page, without `/v2`.
     #[must_use]
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// Returns each chain's name and the URL of its nodes. `/a`, `/b` and `/c` below it are three endpoints, of which one lies when one is to.
+    /// Returns each chain's name with the URL of its nodes. Below it, `/a`, `/b` and `/c` are three endpoints. A lie
+    /// affects one of them.
     #[must_use]
     pub fn chains(&self) -> &[(String, String)] {
         &self.chains
     }
 
-    /// Writes what the program needs to swap as one more user, whose key follows from `role`, and gives that user funds on all chains.
+    /// Writes the files with which one more user can swap, and gives that user funds on all chains. The user's key
+    /// follows from `role`.
     ///
     /// # Errors
     ///
-    /// The disk fails, or a faucet is empty.
+    /// Fails if a file cannot be written or a faucet is empty.
     pub fn add_user(&self, role: &str, directory: &std::path::Path) -> io::Result<()> {
         for chain in self.world.chains.values() {
             endow(chain, role).map_err(io::Error::other)?;
@@ -195,18 +198,18 @@ impl Sandbox {
         Home::open(directory)?.write(&self.world, role, &self.service, &self.chains)
     }
 
-    /// Lets chains and solver do once what is due.
+    /// Lets chains and solver do what is due, once.
     pub async fn step(&self) {
         step(&self.world, &self.solver).await;
     }
 
-    /// Waits until a task fails, which none does.
+    /// Waits for a task to fail, which should never happen.
     pub async fn wait(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
 }
 
-/// Binds a port, and the one that follows where subscriptions are served.
+/// Binds a port, and the next one if subscriptions are served.
 async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(TcpListener, Option<TcpListener>), StartError> {
     let taken = |address: SocketAddr| move |error| StartError::Io { what: format!("{address}, choose other ports with --port"), error };
     let mut tries = 0_u32;
@@ -219,7 +222,7 @@ async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(Tc
         let next = SocketAddr::new(address, listener.local_addr().map_err(taken(at))?.port().saturating_add(1));
         match TcpListener::bind(next).await {
             Ok(beside) => return Ok((listener, Some(beside))),
-            // Among free ports there are enough pairs.
+            // The system has enough free ports for a pair to be found.
             Err(_) if port == 0 && tries < 50 => tries = tries.saturating_add(1),
             Err(error) => return Err(taken(next)(error)),
         }
@@ -229,7 +232,7 @@ async fn bind(address: IpAddr, port: u16, has_subscriptions: bool) -> Result<(Tc
 async fn step(world: &Arc<World>, solver: &Arc<tokio::sync::Mutex<Solver>>) {
     let mut solver = Arc::clone(solver).lock_owned().await;
     let world = Arc::clone(world);
-    // Signing and hashing would hold up the sockets.
+    // Signing and hashing would block the sockets.
     let stepped = tokio::task::spawn_blocking(move || {
         world.tick();
         solver.step(&world).map_err(|error| world.note(format!("solver: {error}")))
@@ -237,7 +240,7 @@ async fn step(world: &Arc<World>, solver: &Arc<tokio::sync::Mutex<Solver>>) {
     let _ = stepped.await;
 }
 
-/// Tells the orders of an earlier start that the chains have begun anew.
+/// Adapts the orders of an earlier start to the chains, which have started anew.
 fn lose_chains(world: &World) -> Result<(), LedgerError> {
     let mut orders = Vec::new();
     for number in world.ledger.under_way() {
@@ -253,7 +256,7 @@ fn lose_chains(world: &World) -> Result<(), LedgerError> {
     world.ledger.update(&orders)
 }
 
-/// Gives a user something of every asset.
+/// Gives a user an amount of every asset.
 fn endow(chain: &crate::world::Chain, role: &str) -> Result<(), String> {
     let mut engine = chain.engine();
     let user = engine.address_of(&accounts::key(role));
@@ -264,7 +267,7 @@ fn endow(chain: &crate::world::Chain, role: &str) -> Result<(), String> {
             continue;
         };
         let unit = 10_u128.saturating_pow(decimals.try_into().unwrap_or(0));
-        // A thousand units of what is cheap, ten of what is dear.
+        // A thousand units of a cheap asset, ten of an expensive one.
         let price = asset.get("price").and_then(|price| price.as_f64()).unwrap_or(1.0);
         let units = if price > 1_000.0 { 10 } else { 10_000 }.min(engine.max_endowment());
         engine.fund(&user, id, unit.saturating_mul(units)).map_err(|reason| format!("{id} for {role}: {reason}"))?;

@@ -1,4 +1,4 @@
-//! The sockets. Everything that decides is behind them, in functions of values.
+//! The sandbox's sockets. All decisions are made elsewhere, in functions of plain values.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,22 +27,22 @@ use crate::service;
 use crate::solver;
 use crate::world::World;
 
-/// The longest body of a call.
+/// The maximum length of a request body.
 const LONGEST: usize = 4 << 20;
-/// The longest frame of a subscription.
+/// The maximum length of a subscription's frame.
 const LONGEST_FRAME: usize = 64 << 10;
-/// Bodies up to this length are read as they come; GET requests have none.
+/// Bodies up to this length are read without a permit.
 const SHORT: usize = 64 << 10;
-/// Longer ones, and those whose length nobody says, wait for one of these, so that many of them at once do not fill the memory.
+/// The permits for longer bodies, and for bodies of unknown length. They limit how much memory is used at once.
 static LONG_BODIES: Semaphore = Semaphore::const_new(16);
-/// Connections of one front at once. Others wait until one of them ends.
+/// The maximum number of connections to one interface. Further ones wait.
 const CONNECTIONS: usize = 512;
-/// Subscribers of one process at once.
+/// The maximum number of subscribers in one process.
 static SUBSCRIBERS: Semaphore = Semaphore::const_new(256);
-/// How long a client may take for its headers and body.
+/// How long a client may take to send its headers and body.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a service that hangs keeps a call.
+/// How long a hanging service keeps a call open.
 const HANGS: Duration = Duration::from_secs(120);
 
 /// The interface that a socket serves.
@@ -50,7 +50,7 @@ const HANGS: Duration = Duration::from_secs(120);
 pub enum Front {
     /// The service under `/v2` and `/relayer`, and the page.
     Service,
-    /// The nodes of a chain: the root, and three endpoints `/a`, `/b` and `/c`.
+    /// The nodes of a chain: the root path, and three endpoints `/a`, `/b` and `/c`.
     Chain(String),
 }
 
@@ -70,7 +70,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
         let permit = Arc::clone(&connections).acquire_owned().await;
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
-            // Too many open files, or a client that has gone: the next one may be served.
+            // There may be too many open files, or the client may have gone. The next connection can still be served.
             Err(_) => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
@@ -81,7 +81,7 @@ pub async fn serve(listener: TcpListener, front: Front, world: Arc<World>) -> io
             let service = service_fn(move |request| handle(request, front.clone(), Arc::clone(&world)));
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(hyper_util::rt::TokioTimer::new()).header_read_timeout(PATIENCE);
-            // What goes wrong with a connection is the client's affair.
+            // An error on one connection concerns only its client.
             let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
             drop(permit);
         });
@@ -106,7 +106,7 @@ async fn handle(request: hyper::Request<Incoming>, front: Front, world: Arc<Worl
     let length =
         if body.is_end_stream() { Some(0) } else { request.header("content-length").and_then(|length| length.parse::<usize>().ok()) };
     let read = async {
-        // Held until the call is answered.
+        // Held until the call has been answered.
         let long = if length.is_some_and(|length| length <= SHORT) { None } else { LONG_BODIES.acquire().await.ok() };
         (long, Limited::new(body, LONGEST).collect().await)
     };
@@ -116,7 +116,7 @@ async fn handle(request: hyper::Request<Incoming>, front: Front, world: Arc<Worl
         Err(_) => return Ok(response(Reply::text(408, "the body did not come"))),
     };
     request.body = body.into();
-    // The page and its switches are not part of what is tried, so nothing happens to them.
+    // Faults do not apply to the page and its switches, because they are not under test.
     let is_tried = front != Front::Service || service::serves(&request.path);
     let (late, fault) = if is_tried { world.lies.fault() } else { (0, None) };
     tokio::time::sleep(Duration::from_millis(late)).await;
@@ -161,7 +161,7 @@ async fn handle(request: hyper::Request<Incoming>, front: Front, world: Arc<Worl
     }
 }
 
-/// Answers a call to a front.
+/// Answers a call of an interface.
 fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
     match front {
         Front::Service if service::serves(&request.path) => service::answer(world, request),
@@ -192,12 +192,12 @@ fn answer(world: &World, front: &Front, request: &mut Request) -> Reply {
     }
 }
 
-/// Returns which of a chain's three endpoints a path belongs to.
+/// Returns the number of the endpoint in a path of a chain's nodes, if it names one.
 fn endpoint(path: &str) -> Option<usize> {
     ["/a", "/b", "/c"].iter().position(|endpoint| path.strip_prefix(endpoint).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// Returns how the service lies in serving a call.
+/// Returns the lie that applies to how a call is served.
 fn service_lie(world: &World, request: &Request) -> Option<ServiceLie> {
     let is_paid = || {
         let last = world.ledger.count();
@@ -206,7 +206,7 @@ fn service_lie(world: &World, request: &Request) -> Option<ServiceLie> {
     world.lies.service(request, is_paid().unwrap_or(false))
 }
 
-/// Browsers ask first whether they may.
+/// Answers a browser's preflight request.
 fn preflight(request: &Request) -> Reply {
     let mut reply = Reply::new(204, "text/plain", Vec::new());
     let asked = request.header("access-control-request-headers").unwrap_or("content-type, service-app-id");
@@ -221,7 +221,7 @@ fn response(reply: Reply) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = reply.headers.into_iter().chain([
         ("access-control-allow-origin".to_owned(), "*".to_owned()),
-        // gRPC-web clients read these.
+        // gRPC-web clients have to be able to read these headers.
         ("access-control-expose-headers".to_owned(), "grpc-status, grpc-message, x-sandbox".to_owned()),
     ]);
     for (name, value) in headers {
@@ -232,7 +232,7 @@ fn response(reply: Reply) -> Response<Body> {
     response
 }
 
-/// Serves the subscriptions of a chain's clients: Solana's, on the port that follows that of its nodes.
+/// Serves the subscriptions of a chain's clients. Only Solana has them, on the port after that of its nodes.
 ///
 /// # Errors
 ///

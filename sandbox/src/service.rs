@@ -1,4 +1,5 @@
-//! The interface under `/v2`, as the project's `docs/spec/service.md` describes it, and what clients call of the relayer beside it.
+//! The service's interface under `/v2`, as `docs/spec/service.md` describes it, with the relayer's calls that clients
+//! use.
 
 mod actions;
 pub(crate) mod create;
@@ -14,12 +15,12 @@ use crate::world::World;
 pub(crate) use actions::HASHES;
 pub(crate) use create::short;
 
-/// Why a call is not served.
+/// Why a call is refused.
 #[derive(Debug)]
 enum Refused {
-    /// What is wrong with the call.
+    /// The HTTP status, and what is wrong with the request.
     Call(u16, String),
-    /// The disk.
+    /// The ledger has failed.
     Ledger(LedgerError),
 }
 
@@ -45,7 +46,7 @@ fn missing(what: &str) -> Refused {
     Refused::Call(404, format!("{what} not found"))
 }
 
-/// Answers a call of the service's clients.
+/// Answers a call of a client.
 #[must_use]
 pub fn answer(world: &World, request: &Request) -> Reply {
     match route(world, request) {
@@ -58,13 +59,13 @@ pub fn answer(world: &World, request: &Request) -> Reply {
     }
 }
 
-/// Returns whether a path is one of the interface, and not of the page.
+/// Returns whether a path belongs to the service's interface, and not to the page.
 #[must_use]
 pub fn serves(path: &str) -> bool {
     segments(path).next().is_some_and(|first| ["v2", "relayer"].contains(&first))
 }
 
-/// Returns the parts of a path. Clients put two slashes between the service's URL and the rest.
+/// Returns the segments of a path. Clients put two slashes after the service's URL, so empty segments are skipped.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
@@ -78,7 +79,8 @@ fn route(world: &World, request: &Request) -> Result<Value, Refused> {
     }
 }
 
-/// Returns the paths of the relayer that clients use for Bitcoin in place of `/v2/orders`. Their bodies name the order.
+/// Serves the relayer's paths that clients use for Bitcoin in place of `/v2/orders`. The request body names the
+/// order.
 fn relay(world: &World, request: &Request, action: &str) -> Result<Value, Refused> {
     let body = body(request)?;
     let order = order(world, &text(&body, "order_id").ok_or("order_id is missing")?)?;
@@ -119,7 +121,7 @@ fn order(world: &World, id: &str) -> Result<Order, Refused> {
     world.ledger.by_id(&id.to_lowercase()).ok_or_else(|| missing("order"))
 }
 
-/// Returns the record, as the service states it: with its lies.
+/// Returns the record of an order as the service states it, including its lies.
 #[must_use]
 pub fn stated(world: &World, order: &Order) -> Value {
     let height = |asset: &str| world.chain_of(asset).map_or(0, |chain| chain.engine().height());
@@ -134,7 +136,7 @@ fn body(request: &Request) -> Result<Value, Refused> {
     if value.is_object() { Ok(value) } else { Err("the body is not an object".into()) }
 }
 
-/// Returns a text, or a number as text; `None` where it is absent, null or empty.
+/// Returns a text, or a number as text, or `None` if the member is absent, null or empty.
 fn text(value: &Value, name: &str) -> Option<String> {
     match value.get(name) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),

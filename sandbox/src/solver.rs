@@ -1,5 +1,5 @@
-//! The counterparty: it pays the destination once the source is paid, redeems the source with the secret that the user shows, and takes
-//! back what nobody redeems. The service's relayer, which redeems and refunds for users, is here too, because both watch the same blocks.
+//! The solver. It pays the destination of a paid order, redeems the source with the revealed secret, and refunds
+//! itself where the user does not redeem. The service's relayer is also here, because both follow the same blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -13,24 +13,24 @@ use crate::order::{Order, Seen, Side};
 use crate::service::{HASHES, short};
 use crate::world::World;
 
-/// How many steps somebody waits after a chain has refused a transaction.
+/// How many steps pass after a chain refused a transaction, before the next attempt.
 const PATIENCE: u32 = 10;
-/// How long after a payment its timelock is protected from the blocks of other users, in milliseconds.
+/// How long after a payment its timelock is protected from blocks on demand for other users, in milliseconds.
 const TIME_TO_REDEEM: u64 = 120_000;
 
-/// How many transactions of the solver wait for a block at most.
+/// The maximum number of the solver's pending transactions.
 const MAX_WAITING: usize = 15;
 
-/// What is under way.
+/// The orders and transactions under way.
 #[derive(Debug, Default)]
 pub struct Solver {
     /// Orders that have been paid and have not ended.
     live: BTreeSet<u64>,
-    /// What has been sent and is not in a block yet, and what a chain has refused: not again before so many steps.
+    /// Transactions that are not in a block yet or were refused, each with the steps before the next attempt.
     waits: BTreeMap<(u64, Act), u32>,
 }
 
-/// Something that the solver or the relayer sends.
+/// A transaction of the solver or the relayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Act {
     Lock,
@@ -38,7 +38,7 @@ enum Act {
     RedeemDestination,
     RefundDestination,
     RefundSource,
-    /// A payment beside the agreed one.
+    /// A payment in addition to the agreed one.
     Dust,
 }
 
@@ -49,7 +49,7 @@ impl Solver {
     ///
     /// The ledger has failed.
     pub fn step(&mut self, world: &World) -> Result<(), LedgerError> {
-        // Written together: the disk takes as long for one order as for a hundred.
+        // All changes are written together, because the disk takes as long for one order as for a hundred.
         let mut changed = BTreeMap::new();
         for (name, chain) in &world.chains {
             let events = chain.engine().events();
@@ -70,7 +70,7 @@ impl Solver {
                 self.live.remove(&number);
                 self.waits.retain(|(waiting, _), _| *waiting != number);
                 let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
-                // Clients ask for an instant refund's hashes for as long as they look.
+                // Clients keep requesting the hashes of an instant refund as long as they poll.
                 if relayed.get(&number).is_some_and(|sent| !sent.contains_key(HASHES)) {
                     relayed.remove(&number);
                 }
@@ -89,7 +89,7 @@ impl Solver {
         Ok(())
     }
 
-    /// Writes down what a block did to an order.
+    /// Records the effect of a block on an order.
     fn note(&mut self, world: &World, chain: &str, event: &Event, changed: &mut BTreeMap<u64, Order>) -> Result<(), LedgerError> {
         let Some(order) = world.ledger.by_swap(chain, &event.swap_id) else { return Ok(()) };
         let order = changed.entry(order.number).or_insert(order);
@@ -122,7 +122,7 @@ impl Solver {
             order.source.secret.clone_from(&secret);
             order.destination.secret = secret;
         }
-        // A payment that comes too late is not answered; it goes back after the timelock.
+        // A late payment is not matched. The user gets it back after the timelock.
         if order.source.initiated.as_ref().is_some_and(|paid| paid.at <= deadline || order.destination.initiated.is_some()) {
             self.live.insert(order.number);
         }
@@ -171,7 +171,7 @@ impl Solver {
             self.send(world, order, Act::Dust, "pays dust on", &dust, |engine| {
                 let mut sent = Err("nothing was sent".to_owned());
                 for _ in 0..repeated {
-                    // Nodes refuse long rows of transactions that wait for each other.
+                    // Nodes refuse long chains of unconfirmed transactions.
                     if engine.pending() >= MAX_WAITING {
                         engine.mine(1);
                     }
@@ -195,7 +195,7 @@ impl Solver {
         if matches!(conduct, Some(Conduct::Frozen | Conduct::Paused)) {
             let account = (conduct == Some(Conduct::Frozen)).then_some(terms.owner.as_str());
             let Ok(chain) = world.chain_of(&terms.asset) else { return };
-            // What the solver has paid comes first.
+            // The solver's payment has to be in a block first.
             world.settle(chain);
             let stopped =
                 chain.engine().stop(&terms.asset, account).map_or_else(|reason| format!("cannot: {reason}"), |()| "done".to_owned());
@@ -234,7 +234,8 @@ impl Solver {
         let name = terms.asset.split_once(':').map_or("", |(name, _)| name);
         let sent = send(&mut chain.engine());
         let wait = match &sent {
-            // Until a block has it, and much longer: nothing is paid twice because a chain is slow.
+            // Blocks repetition until long after the transaction should be in a block, so that a slow chain does not
+            // lead to a second payment.
             Ok(transaction) => {
                 world.note(format!("{}: the solver {does} {name}, {transaction}", short(&order.id)));
                 u32::MAX
@@ -248,7 +249,7 @@ impl Solver {
     }
 }
 
-/// Returns a thousandth of what is agreed, and enough for a fee.
+/// Returns the terms with a thousandth of the amount, but at least enough for a fee.
 fn dust(terms: &Terms) -> Terms {
     Terms { amount: (terms.amount / 1_000).max(1_000), ..terms.clone() }
 }
@@ -256,8 +257,8 @@ fn dust(terms: &Terms) -> Terms {
 /// An order, with its secret in hex.
 pub(crate) type Overheard = (Order, String);
 
-/// Returns the secret in a transaction that a wallet submits to a chain, if one is there that redeems a destination. Everybody who watches a
-/// mempool sees it; only transactions in hex are looked through.
+/// Returns the secret in a submitted transaction that redeems a destination, if there is one. Anyone who watches a
+/// mempool can see it. Only transactions in hex are searched.
 pub(crate) fn overhear(world: &World, chain: &str, body: &[u8]) -> Option<Overheard> {
     let orders = (1..=world.ledger.count()).filter_map(|number| world.ledger.by_number(number));
     let orders: Vec<_> = orders.filter(|order| order.destination.chain() == chain).collect();
@@ -269,8 +270,8 @@ pub(crate) fn overhear(world: &World, chain: &str, body: &[u8]) -> Option<Overhe
     })
 }
 
-/// Before the wallet's transaction is in the mempool: the destination is redeemed with the secret, which pays the user, and the source will
-/// be.
+/// Redeems the destination with the secret before the wallet's transaction enters the mempool. This pays the user,
+/// and lets the solver redeem the source.
 pub(crate) fn front_run(world: &World, (order, secret): &Overheard) {
     let mut bytes = [0; 32];
     let Ok(chain) = world.chain_of(&order.destination.asset) else { return };
@@ -282,7 +283,7 @@ pub(crate) fn front_run(world: &World, (order, secret): &Overheard) {
     world.note(format!("{}: the solver takes the secret out of the mempool and is first: {}", short(&order.id), said(sent)));
 }
 
-/// While the wallet's redemption waits: the dust beside the payment goes back to the solver.
+/// Refunds the dust to the solver while the wallet's redemption is pending.
 pub(crate) fn take_dust_back(world: &World, (order, _): &Overheard) {
     let Ok(chain) = world.chain_of(&order.destination.asset) else { return };
     let sent = chain.engine().refund(&dust(&order.destination.terms(false)));
@@ -293,15 +294,16 @@ fn said(sent: Result<String, String>) -> String {
     sent.unwrap_or_else(|reason| format!("refused, {reason}"))
 }
 
-/// Returns the height up to which blocks may come on demand without using up the timelock of a recent payment; `None` if the payment has ended, or
-/// is old, or its timelock is over. With twenty users, blocks on demand would pass a timelock of two hours in seconds.
+/// Returns the height up to which blocks may be made on demand without using up the timelock of a recent payment.
+/// Without a limit, twenty users' blocks on demand would outlast a timelock of two hours within seconds. Returns
+/// `None` if the payment has ended or is old, or if its timelock is over.
 fn quick_limit(world: &World, side: &Side) -> Option<u64> {
     let paid = side.initiated.as_ref().filter(|_| !side.has_ended() && !is_over(world, side))?;
     let is_fresh = world.clock.millis().saturating_sub(paid.at) < TIME_TO_REDEEM;
     is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 
-/// Returns whether the timelock of a side is over.
+/// Returns whether the timelock of a side has expired.
 fn is_over(world: &World, side: &Side) -> bool {
     let (Some(paid), Ok(chain)) = (&side.initiated, world.chain_of(&side.asset)) else { return false };
     let engine = chain.engine();

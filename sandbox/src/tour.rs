@@ -1,4 +1,4 @@
-//! The guided tour and the table of lies: both run swaps with the program and report their outcomes.
+//! The guided tour and the table of lies. Both run swaps with the program and report how they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,15 +14,15 @@ use crate::chains::Nodes;
 use crate::lies::{self, Lie};
 use crate::trial::{self, Money, Outcome, Trial};
 
-/// How many swaps run beside each other: most of a swap is waiting.
+/// How many swaps run in parallel. A swap mostly waits.
 const LANES: usize = 6;
-/// The same over nodes, which work for seconds to make the blocks of a timelock.
+/// The same with real nodes, which take seconds to make the blocks of a timelock.
 const LANES_OVER_NODES: usize = 2;
 
-/// How often a swap is tried in which the endpoint that lies is not heard.
+/// How often a swap is tried until the lying endpoint is asked.
 const TRIES: u32 = 3;
 
-/// A swap of each family in both directions.
+/// The routes of the tour: a swap of each family in both directions.
 const ROUTES: [[&str; 2]; 12] = [
     ["base:usdc", "litecoin:ltc"],
     ["litecoin:ltc", "base:usdc"],
@@ -38,7 +38,7 @@ const ROUTES: [[&str; 2]; 12] = [
     ["base:usdc", "sui:sui"],
 ];
 
-/// The lies of the tour, in the order in which they are told.
+/// The lies of the tour, in order.
 const TOLD: [&str; 12] = [
     "evm-redeemer",
     "evm-amount",
@@ -54,23 +54,23 @@ const TOLD: [&str; 12] = [
     "relayer-tells",
 ];
 
-/// Whatever of a tour's routes the sandbox has.
+/// Returns the swaps of the tour between chains that the sandbox has.
 #[must_use]
 pub fn routes() -> Vec<Trial> {
     ROUTES.iter().map(|[from, to]| Trial { from: (*from).to_owned(), to: (*to).to_owned(), lie: None }).collect()
 }
 
-/// Returns the swaps in which lies are told.
+/// Returns the swaps of the tour that have a lie.
 #[must_use]
 pub fn told() -> Vec<Trial> {
     TOLD.iter().filter_map(|name| lies::find(name)).map(with_lie).collect()
 }
 
-/// Returns the swaps of lies by name.
+/// Returns the swaps of the lies with these names.
 ///
 /// # Errors
 ///
-/// A name that no lie has.
+/// Fails if there is no lie with one of the names.
 pub fn named(names: &[String]) -> Result<Vec<Trial>, String> {
     names.iter().map(|name| lies::find(name).map(with_lie).ok_or_else(|| format!("no lie is called {name}"))).collect()
 }
@@ -80,12 +80,12 @@ fn with_lie(lie: &'static Lie) -> Trial {
     Trial { from: from.to_owned(), to: to.to_owned(), lie: Some(lie) }
 }
 
-/// Runs swaps in parallel, each in a sandbox of its own below `directory`, and passes on their outcomes in order. What fees must be compared
-/// with is found out first, by honest swaps.
+/// Runs swaps in parallel, each in its own sandbox below `directory`. Outcomes are passed on in order. Honest swaps
+/// run first if their fees are needed for comparison.
 ///
 /// # Errors
 ///
-/// A sandbox or the program does not start.
+/// Fails if a sandbox or the program does not start, or if an honest swap does not end well.
 pub async fn run(
     program: &Path,
     directory: &Path,
@@ -119,7 +119,7 @@ pub async fn run(
                     let _ = std::fs::remove_dir_all(&directory);
                     let outcome = trial::run(&program, &directory, trial, &nodes).await;
                     let _ = std::fs::remove_dir_all(&directory);
-                    // Where two honest endpoints were faster, nobody asked the third one, and the swap shows nothing.
+                    // If two honest endpoints answered first, the third was never asked, and the swap shows nothing.
                     let is_told = trial.lie.is_none_or(|lie| !lie.is_component()) || outcome.as_ref().is_ok_and(|outcome| outcome.told > 0);
                     if is_told || tries >= TRIES {
                         break outcome;
@@ -155,8 +155,8 @@ pub async fn run(
     Ok(())
 }
 
-/// Returns whether a swap has ended as it must: an honest one is received, and no lie costs the user anything. One about a component changes nothing
-/// at all, though it was told, and fees are at most twice those of an honest swap.
+/// Returns whether a swap ended as it must. An honest swap must succeed, and no lie may cost the user anything. A lie
+/// about a component must have been told, and must change nothing except the fees, which may at most double.
 #[must_use]
 pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
     match trial.lie {
@@ -168,16 +168,16 @@ pub fn is_right(trial: &Trial, outcome: &Outcome) -> bool {
     }
 }
 
-/// Returns a swap in a few lines: what happened, and where the money is.
+/// Writes a swap in a few lines: what happened, and where the money is.
 ///
 /// # Errors
 ///
-/// `out` fails.
+/// Fails if `out` does.
 pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
     let lie = trial.lie.map_or_else(String::new, |lie| format!("   {}: {}", lie.liar, lie.about));
     writeln!(out, "{} -> {}{lie}", trial.from, trial.to)?;
     for line in &outcome.sandbox {
-        // The order's id says nothing where there is one order.
+        // With a single order, its id adds nothing.
         let step = line.split_once(": ").filter(|(id, _)| id.len() == 8).map_or(line.as_str(), |(_, step)| step);
         writeln!(out, "  {}", clipped(step))?;
     }
@@ -189,7 +189,7 @@ pub fn show(trial: &Trial, outcome: &Outcome, out: &mut impl Write) -> io::Resul
     out.flush()
 }
 
-/// Returns how often an endpoint lied about a component, and what was paid in fees beside what an honest swap paid.
+/// Returns how often an endpoint lied about a component, and the fees compared with those of an honest swap.
 fn compared(outcome: &Outcome) -> String {
     let Some(honest) = &outcome.honest_fees else { return String::new() };
     let paid = |(chain, paid): (&String, &u128)| format!(", {paid} in fees on {chain} ({} without lies)", honest.get(chain).unwrap_or(&0));
@@ -204,11 +204,11 @@ fn clipped(line: &str) -> String {
     short
 }
 
-/// Returns the table of docs/lies.md.
+/// Returns the table for docs/lies.md, and whether every swap ended as it must.
 ///
 /// # Errors
 ///
-/// A sandbox or the program does not start.
+/// Fails if a sandbox or the program does not start.
 pub async fn table(program: &Path, directory: &Path, out: &mut impl Write) -> Result<(String, bool), String> {
     let mut text = String::from(
         "# Lies\n\nWhat happens when the service, the solver, the relayer, an endpoint or the network lies, and when the destination \

@@ -1,4 +1,5 @@
-//! One swap by the program against a sandbox of its own: what was said, how it ended, and where the money is.
+//! A trial runs one swap with the program in its own sandbox. It reports what was printed, how the swap ended, and
+//! where the money is.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,20 +21,21 @@ use crate::sandbox::{Config, Sandbox};
 use crate::service;
 use crate::world::{Chain, World};
 
-/// How long nothing may happen before the timelocks are let pass, where nothing else can end the swap.
+/// How long to wait without progress before the timelocks are made to pass, if nothing else can end the swap.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same where honest parties only have to be waited for.
+/// The same where the swap only has to wait for honest parties.
 const LONG_PATIENCE: Duration = Duration::from_secs(45);
-/// How long a swap may take at all.
+/// The maximum duration of a swap.
 const LIMIT: Duration = Duration::from_secs(150);
-/// What the program says after two minutes about a payment that the relayer keeps. It never gives such an order up, so the user stops it.
+/// What the program prints after two minutes about a payment that the relayer withholds. It never gives up on such an
+/// order, so the user has to stop it.
 const NOT_SUBMITTED: &str = "has not submitted it to the chain";
-/// The program's exit code for a failure of the network or the service: the same may succeed later.
+/// The program's exit code for a network or service failure that may not occur again.
 const TRY_AGAIN: i32 = 3;
-/// How often the user tries again.
+/// How often the user retries.
 const ATTEMPTS: u32 = 10;
 
-/// What is swapped, and who lies.
+/// A swap to run, with at most one lie.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// The source asset.
@@ -44,24 +46,24 @@ pub struct Trial {
     pub lie: Option<&'static Lie>,
 }
 
-/// What came of it.
+/// The outcome of a swap.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The program's exit code; `None` if it did not end.
     pub exit: Option<i32>,
-    /// The code of its refusal or error.
+    /// The code of the program's refusal or error.
     pub code: Option<String>,
-    /// What the program said, line by line.
+    /// The program's output, line by line.
     pub program: Vec<String>,
-    /// What service, solver and chains did.
+    /// What service, solver and chains did, line by line.
     pub sandbox: Vec<String>,
     /// Where the money is.
     pub money: Money,
-    /// What the user has paid in fees on each chain, in base units of its coin.
+    /// The fees that the user paid on each chain, in base units of its coin.
     pub fees: BTreeMap<String, u128>,
-    /// The same where nobody lied, if that was tried.
+    /// The fees of the honest swap, if there was one.
     pub honest_fees: Option<BTreeMap<String, u128>>,
-    /// How many answers of an endpoint were not the truth.
+    /// How many replies of endpoints were false.
     pub told: u64,
     /// How long it took.
     pub took: Duration,
@@ -70,7 +72,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns whether more than twice as much was paid in fees as where nobody lied.
+    /// Returns whether the fees are more than twice those of the honest swap.
     #[must_use]
     pub fn is_dear(&self) -> bool {
         let honest = |chain: &String| self.honest_fees.as_ref().and_then(|honest| honest.get(chain)).copied();
@@ -81,20 +83,20 @@ impl Outcome {
 /// Where the money of a swap is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Money {
-    /// The user has what was promised.
+    /// The user has received what was promised.
     Received,
     /// The user never paid.
     Kept,
-    /// The user paid, and has it back.
+    /// The user paid, and got it back.
     Returned,
-    /// The user paid, and has nothing yet: the contract holds it.
+    /// The user paid and has received nothing yet. The contract holds the money.
     Locked,
     /// Somebody else has it.
     Lost,
 }
 
 impl Money {
-    /// In words.
+    /// Returns the outcome in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -107,11 +109,11 @@ impl Money {
     }
 }
 
-/// Returns the program: `COUNTERSIGN_PROGRAM`, or what the checkout has built.
+/// Returns the path of the program: `COUNTERSIGN_PROGRAM`, or the one built in this checkout.
 ///
 /// # Errors
 ///
-/// What to do to have one.
+/// Fails if there is none, and says how to get one.
 pub fn program() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os("COUNTERSIGN_PROGRAM") {
         return Ok(path.into());
@@ -125,7 +127,7 @@ pub fn program() -> Result<PathBuf, String> {
     })
 }
 
-/// Returns what the user of a role has of an asset.
+/// Returns the balance of an asset that the user of a role has.
 #[must_use]
 pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     let Ok(chain) = world.chain_of(asset) else { return 0 };
@@ -133,7 +135,7 @@ pub fn holds(world: &World, role: &str, asset: &str) -> u128 {
     engine.balance(&engine.address_of(&accounts::key(role)), asset).unwrap_or(0)
 }
 
-/// Returns what the user has of each chain's own coin.
+/// Returns the user's balance of each chain's own coin.
 fn coins(world: &World) -> BTreeMap<String, (String, u128)> {
     let coin = |(name, chain): (&String, &Chain)| {
         let id = chain.listing.chain.get("native_asset_id")?.as_str()?;
@@ -142,7 +144,7 @@ fn coins(world: &World) -> BTreeMap<String, (String, u128)> {
     world.chains.iter().filter_map(coin).collect()
 }
 
-/// Returns what of the user's coins has gone into fees: what is missing, without what was paid, and with what was to be received.
+/// Returns the user's fees: the loss in coins, without the amount paid and with the amount that was to be received.
 fn fees(
     before: &BTreeMap<String, (String, u128)>,
     after: &BTreeMap<String, (String, u128)>,
@@ -158,7 +160,7 @@ fn fees(
     before.iter().map(fee).collect()
 }
 
-/// Returns an amount of an asset that is worth about fifty dollars.
+/// Returns an amount of an asset worth about fifty dollars.
 #[must_use]
 pub fn amount(world: &World, asset: &str) -> u128 {
     let Some(listed) = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)) else { return 0 };
@@ -167,7 +169,7 @@ pub fn amount(world: &World, asset: &str) -> u128 {
     10_u128.saturating_pow(decimals).saturating_mul(5_000).checked_div(cents).unwrap_or(0)
 }
 
-/// Returns what the service gives for an amount.
+/// Returns what the service offers for an amount.
 #[must_use]
 pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<String> {
     let request = Request {
@@ -181,12 +183,12 @@ pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<Strin
     Some(answer.pointer("/result/0/destination/amount")?.as_str()?.to_owned())
 }
 
-/// Runs a swap in a sandbox that is made for it in `directory`, over these nodes. Where there is a litecoind, a swap between Base and
-/// Litecoin is one between Base's test network and Litecoin's regtest: orders do not mix main networks with others.
+/// Runs a swap in a new sandbox in `directory`, over these nodes. With a litecoind, a swap between Base and Litecoin
+/// uses Base's test network and Litecoin's regtest, because orders do not mix main and test networks.
 ///
 /// # Errors
 ///
-/// The sandbox or the program does not start.
+/// Fails if the sandbox or the program does not start.
 pub async fn run(program: &Path, directory: &Path, trial: &Trial, nodes: &Nodes) -> Result<Outcome, String> {
     let mut trial = trial.clone();
     let chain_of = |asset: &str| asset.split_once(':').map_or(asset, |(chain, _)| chain).to_owned();
@@ -211,7 +213,7 @@ pub async fn run(program: &Path, directory: &Path, trial: &Trial, nodes: &Nodes)
 fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::Result<Outcome> {
     let amount = amount(world, &trial.from);
     let least = quoted(world, &trial.from, &trial.to, amount).unwrap_or_else(|| "1".to_owned());
-    // From here on, so that the user's minimum is what the market pays.
+    // The lie starts here, so that the user's minimum comes from an honest quote.
     if let Some(lie) = trial.lie {
         world.lies.set(lie.name, true);
     }
@@ -231,7 +233,7 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
         if attempt.exit != Some(TRY_AGAIN) {
             break;
         }
-        // What the program says: the same again, or the order that exists by now.
+        // The program says what to run: the same command, or the resumption of an order that exists by now.
         world.note("the program asks to be run again, and is");
         attempt = match kept_order(directory) {
             Some(order) => self::attempt(world, program, directory, &["--resume", &order], &mut clock)?,
@@ -239,7 +241,7 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
         };
     }
     let took = start.elapsed();
-    // The solver redeems its side, and what was swept up comes into a block.
+    // The solver redeems the source, and remaining transactions get into a block.
     thread::sleep(Duration::from_millis(400));
     let after = [holds(world, accounts::USER, &trial.from), holds(world, accounts::USER, &trial.to)];
     let Attempt { exit, code, said } = attempt;
@@ -250,7 +252,7 @@ fn swap(world: &World, program: &Path, directory: &Path, trial: &Trial) -> io::R
     Ok(Outcome { exit, code, program: said, sandbox: world.lines(), money, fees, honest_fees: None, told, took, is_late: clock.is_late })
 }
 
-/// When a swap began, and whether its timelocks have been let pass.
+/// The timing of a swap: its start, and whether its timelocks were made to pass.
 struct Clock {
     start: Instant,
     patience: Duration,
@@ -264,7 +266,7 @@ struct Attempt {
     said: Vec<String>,
 }
 
-/// Returns the order that the program has stored.
+/// Returns the id of the order that the program has stored.
 fn kept_order(directory: &Path) -> Option<String> {
     let entry = std::fs::read_dir(directory.join("state").join("orders")).ok()?.find_map(Result::ok)?;
     entry.file_name().into_string().ok()
@@ -329,16 +331,16 @@ fn attempt(world: &World, program: &Path, directory: &Path, arguments: &[&str], 
     Ok(Attempt { exit, code, said })
 }
 
-/// Does what Ctrl-C does.
+/// Interrupts a program as Ctrl-C does.
 fn interrupt(child: &Child) -> io::Result<()> {
     Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().map(drop)
 }
 
-/// Lets every timelock pass.
+/// Makes every timelock pass.
 fn outlast(world: &World) {
     world.note("the timelocks pass");
     let longest = world.chains.values().filter_map(|chain| chain.listing.chain.get("source_timelock")?.as_str()?.parse::<u64>().ok());
-    // Where timelocks are milliseconds, blocks do not make them pass.
+    // Where timelocks are in milliseconds, blocks do not make them pass.
     if world.chains.values().any(|chain| chain.listing.chain.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with("sui:"))) {
         world.clock.advance(longest.clone().max().unwrap_or(0));
     }
@@ -349,7 +351,7 @@ fn outlast(world: &World) {
     }
 }
 
-/// Where the money is. Fees are less than a tenth of what is swapped.
+/// Returns where the money is. It assumes that fees are less than a tenth of the amount.
 fn money(world: &World, before: [u128; 2], after: [u128; 2], amount: u128, least: u128) -> Money {
     let (paid, received) = (before[0].saturating_sub(after[0]), after[1].saturating_sub(before[1]));
     let orders = (1..=world.ledger.count()).filter_map(|number| world.ledger.by_number(number));

@@ -1,4 +1,4 @@
-//! Everything that the rooms share: chains, ledger, clock, and who lies.
+//! The state that all parts share: chains, ledger, clock and lies.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,11 +14,11 @@ use crate::ledger::Ledger;
 use crate::lies::Lies;
 use crate::service::create::Creating;
 
-/// How many lines of what happened are kept.
+/// The number of log lines that are kept.
 const LINES: usize = 500;
-/// Blocks that a chain makes at once on demand.
+/// The maximum number of blocks that a chain makes at once on demand.
 pub(crate) const MAX_BLOCKS: u64 = 1_000_000;
-/// Milliseconds between the blocks of a chain above its quick limit.
+/// Milliseconds between a chain's blocks above its quick limit.
 const HELD_INTERVAL: u64 = 10_000;
 
 /// How the service and its solver behave towards all clients. Each can be turned while the sandbox runs.
@@ -39,16 +39,16 @@ pub struct Settings {
     pub v1_messages: bool,
 }
 
-/// One chain with its pace.
+/// One chain with its block production.
 pub struct Chain {
     engine: Mutex<Box<dyn Engine>>,
-    /// What the service lists.
+    /// What the service lists about it.
     pub listing: Listing,
-    /// Blocks that are still to come quickly, so that what waits becomes final.
+    /// How many blocks are still to be made early, so that pending transactions become final.
     due: AtomicU64,
-    /// When the last block came, in milliseconds since 1970.
+    /// When the newest block was made, in milliseconds since 1970.
     last: AtomicU64,
-    /// The height up to which blocks come on demand. Above it, a recent payment would soon be refundable.
+    /// The height up to which blocks are made on demand. Beyond it, a recent payment would soon be refundable.
     quick_limit: AtomicU64,
 }
 
@@ -59,18 +59,18 @@ impl std::fmt::Debug for Chain {
 }
 
 impl Chain {
-    /// Returns the engine, for as long as the guard lives.
+    /// Locks and returns the engine.
     pub fn engine(&self) -> MutexGuard<'_, Box<dyn Engine>> {
-        // An engine never panics while it is held; if it does, its state is as good as before the call.
+        // An engine should never panic while it is locked. If it does, its state is still usable.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the height up to which blocks come on demand.
+    /// Sets the height up to which blocks are made on demand.
     pub(crate) fn set_quick_limit(&self, height: u64) {
         self.quick_limit.store(height, Ordering::Relaxed);
     }
 
-    /// Answers a call of a wallet. A model says in every answer that it is one.
+    /// Answers a call of a wallet. A chain that is only a model says so in every answer.
     #[must_use]
     pub fn answer(&self, request: &Request) -> Reply {
         let mut reply = self.engine().answer(request);
@@ -80,7 +80,7 @@ impl Chain {
         reply
     }
 
-    /// Returns a member of an asset of this chain.
+    /// Returns a member of the listing of an asset on this chain.
     #[must_use]
     pub fn asset(&self, id: &str) -> Option<&Value> {
         self.listing.assets.iter().find(|asset| asset.get("id").and_then(Value::as_str) == Some(id))
@@ -90,27 +90,28 @@ impl Chain {
 /// The whole sandbox, without its sockets.
 #[derive(Debug)]
 pub struct World {
-    /// The clock of all chains.
+    /// The clock that all chains share.
     pub clock: Arc<Clock>,
     /// The chains by name.
     pub chains: BTreeMap<String, Chain>,
     /// The orders.
     pub ledger: Ledger,
-    /// Who lies.
+    /// The lies that are switched on.
     pub lies: Lies,
-    /// Whether blocks come only when somebody asks for them.
+    /// Whether blocks are only made on demand.
     pub is_manual: AtomicBool,
     settings: Mutex<Settings>,
     seed: u64,
     lines: Mutex<VecDeque<String>>,
-    /// What the relayer has sent, by order and action: clients ask again before a block has it.
+    /// The transactions that the relayer has sent, by order and action. Clients repeat their requests until a block
+    /// has the transaction.
     pub(crate) relayed: Mutex<BTreeMap<u64, BTreeMap<&'static str, String>>>,
-    /// Orders that are being made.
+    /// Orders that are being created.
     pub(crate) creating: Creating,
 }
 
 impl World {
-    /// Puts chains under one clock.
+    /// Returns a world of these chains, which share one clock.
     #[must_use]
     pub fn new(chains: BTreeMap<String, Box<dyn Engine>>, ledger: Ledger, clock: Arc<Clock>, seed: u64) -> Self {
         let chains = chains.into_iter().map(|(name, engine)| {
@@ -132,18 +133,18 @@ impl World {
         }
     }
 
-    /// Returns how service and solver behave now.
+    /// Returns the current behaviour of service and solver.
     #[must_use]
     pub fn settings(&self) -> Settings {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes how service and solver behave.
+    /// Changes the behaviour of service and solver.
     pub fn set(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
-    /// Turns the clock of all chains forward. Each makes the blocks that would have come meanwhile, and one at the new time.
+    /// Moves the clock of all chains forward. Each chain makes the blocks of that time, and one more at the new time.
     pub fn advance(&self, millis: u64) {
         self.clock.advance(millis);
         for chain in self.chains.values() {
@@ -160,7 +161,7 @@ impl World {
         format!("0x{}", hex::encode(hash.get(..20).unwrap_or_default()))
     }
 
-    /// 32 bytes that follow from the seed, a purpose and a number.
+    /// Returns 32 bytes derived from the seed, a purpose and a number.
     #[must_use]
     pub fn derived(&self, purpose: &str, number: u64) -> [u8; 32] {
         Sha256::digest(format!("countersign sandbox {} {purpose} {number}", self.seed)).into()
@@ -170,22 +171,23 @@ impl World {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// Fails if the sandbox has no such chain.
     pub fn chain_of(&self, asset: &str) -> Result<&Chain, String> {
         let name = asset.split_once(':').map_or(asset, |(name, _)| name);
         self.chains.get(name).ok_or_else(|| format!("unknown chain: {name}"))
     }
 
-    /// Returns a chain by its name.
+    /// Returns the chain with a name.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// Fails if the sandbox has no such chain.
     pub fn chain(&self, name: &str) -> Result<&Chain, String> {
         self.chains.get(name).ok_or_else(|| format!("unknown chain: {name}"))
     }
 
-    /// Lets time pass for the chains: what waits goes into a block, and blocks follow until it is final.
+    /// Makes the blocks that are due. Pending transactions go into the next block, and further blocks follow until
+    /// they are final.
     pub fn tick(&self) {
         if self.is_manual.load(Ordering::Relaxed) {
             return;
@@ -197,7 +199,7 @@ impl World {
                 chain.due.store(engine.depth().saturating_add(1), Ordering::Relaxed);
             }
             let due = chain.due.load(Ordering::Relaxed);
-            // What waits is in the first block alone; those that make it final come a few at a time.
+            // Pending transactions get a block of their own. The blocks that make them final come a few at a time.
             let wanted = if engine.pending() > 0 { 1 } else { due.div_ceil(3) };
             let quick = wanted.min(chain.quick_limit.load(Ordering::Relaxed).saturating_sub(engine.height()));
             let interval = if wanted > 0 { engine.interval().min(HELD_INTERVAL) } else { engine.interval() };
@@ -211,7 +213,7 @@ impl World {
         }
     }
 
-    /// Puts what waits on a chain into a block now, unless blocks come only on demand.
+    /// Puts pending transactions of a chain into a block now, unless blocks are only made on demand.
     pub fn settle(&self, chain: &Chain) {
         if !self.is_manual.load(Ordering::Relaxed) {
             let mut engine = chain.engine();
@@ -223,7 +225,7 @@ impl World {
         }
     }
 
-    /// Notes what happened, for whoever looks.
+    /// Adds a line to the log.
     pub fn note(&self, line: impl Into<String>) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() >= LINES {
@@ -232,7 +234,7 @@ impl World {
         lines.push_back(line.into());
     }
 
-    /// Returns what happened lately, the oldest first.
+    /// Returns the log, oldest line first.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()

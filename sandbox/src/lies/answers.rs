@@ -1,4 +1,4 @@
-//! What the service answers to a new order, by the family of the source.
+//! The service's lies in its answer to a new order, by the family of the source.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,14 +10,14 @@ const CALL: &str = "/initiate_transaction/data";
 const APPROVAL: &str = "/approval_transaction/data";
 const STRANGER: &str = "00000000000000000000000000000000000000ef";
 
-/// Puts something else at a place, if the answer has it.
+/// Replaces the value at a place, if the answer has one there.
 fn put(answer: &mut Value, place: &str, value: Value) {
     if let Some(old) = answer.pointer_mut(place).filter(|old| !old.is_null()) {
         *old = value;
     }
 }
 
-/// Puts another word into calldata: 32 bytes of hex, zeros first.
+/// Replaces a word of calldata by hex digits, padded with leading zeros to 32 bytes.
 fn word(answer: &mut Value, place: &str, index: usize, digits: &str) {
     let Some(data) = answer.pointer(place).and_then(Value::as_str) else { return };
     // After `0x` and the selector.
@@ -31,7 +31,7 @@ fn felt(answer: &mut Value, index: usize, value: &str) {
     put(answer, &format!("/initiate_transaction/calldata/{index}"), json!(value));
 }
 
-/// Puts something into an object that is not there in an honest answer, if the object is.
+/// Adds a member that an honest answer does not have to an object, if the object exists.
 fn add(answer: &mut Value, place: &str, name: &str, value: Value) {
     if let Some(members) = answer.pointer_mut(place).and_then(Value::as_object_mut) {
         members.insert(name.to_owned(), value);
@@ -46,7 +46,7 @@ fn append(answer: &mut Value, digits: &str) {
     }
 }
 
-/// Changes one byte of a transaction in base64, counted from its end.
+/// Changes one byte of a base64 transaction, counted from its end.
 fn byte_of(answer: &mut Value, member: &str, from_end: usize) {
     let place = format!("/{member}");
     let Some(mut bytes) = answer.pointer(&place).and_then(Value::as_str).and_then(|text| BASE64.decode(text).ok()) else { return };
@@ -55,7 +55,7 @@ fn byte_of(answer: &mut Value, member: &str, from_end: usize) {
     put(answer, &place, json!(BASE64.encode(bytes)));
 }
 
-/// Changes one byte of Sui's transaction, counted from its beginning.
+/// Changes one byte of Sui's transaction, counted from its start.
 fn sui_byte(answer: &mut Value, at: usize) {
     let place = format!("/ptb_bytes/{at}");
     let changed = answer.pointer(&place).and_then(Value::as_u64).map(|byte| byte ^ 1);

@@ -1,4 +1,5 @@
-//! One endpoint of three lies about one component of what a transaction depends on, or about the times of blocks. The other two are honest.
+//! Lies of one of three endpoints about a single component of a transaction, or about block times. The other two
+//! endpoints are honest.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,48 +9,49 @@ use super::{Act, EndpointLie, Liar, Lie};
 use crate::chains::{solana, sui};
 use crate::http::{Reply, Request};
 
-/// A part of what an endpoint answers, and what becomes of it.
+/// A part of an endpoint's answer, and how it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Component {
-    /// A method of JSON-RPC, or the end of a path.
+    /// A JSON-RPC method, or the end of a path.
     method: &'static str,
-    /// The way to it from the result, for example `/reward/*/*`. `*` is each item, and `key=value` each item in which that member is this.
+    /// The path to it from the result, for example `/reward/*/*`. `*` matches each item, and `key=value` each item
+    /// whose member `key` is `value`.
     place: &'static str,
     change: Change,
 }
 
-/// What becomes of a number or a text.
+/// How a number or a text is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// So many times as much.
+    /// Multiplied by this.
     Times(u32),
-    /// That part of it.
+    /// Divided by this.
     Part(u32),
-    /// So much more.
+    /// Increased by this.
     Plus(u32),
-    /// So much less.
+    /// Decreased by this.
     Less(u32),
-    /// This number.
+    /// Replaced by this.
     Is(u32),
-    /// The opposite, or another hash of the same length.
+    /// The negation of a truth value, or another hash of the same length.
     Other,
-    /// The blockhashes that are nearly spent, in place of the newest ones.
+    /// Blockhashes that have nearly expired, in place of the newest ones.
     Oldest,
 }
 
-/// How fast the blocks of a chain seem to have come, by their times.
+/// How fast the blocks of a chain seem to come, judging by their times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// All at the same time.
+    /// All blocks have the same time.
     AtOnce,
-    /// Ten times as fast as they have.
+    /// Ten times the true speed.
     Faster,
-    /// Ten times as slowly as they have.
+    /// A tenth of the true speed.
     Slower,
 }
 
 impl Pace {
-    /// Returns a time in seconds or milliseconds since 1970.
+    /// Returns the false form of a time in seconds or milliseconds since 1970.
     fn told(self, time: u64, now_millis: u64) -> u64 {
         // Seconds have ten digits, milliseconds thirteen.
         let now = if time < 100_000_000_000 { now_millis / 1_000 } else { now_millis };
@@ -83,7 +85,7 @@ impl Change {
         }
     }
 
-    /// Changes a number however it is written, a truth value or a hash.
+    /// Changes a truth value, a hash, or a number in any format.
     fn apply(self, value: &mut Value) {
         *value = match &*value {
             Value::Bool(truth) => json!(*truth ^ (self == Self::Other)),
@@ -103,13 +105,13 @@ impl Change {
     }
 }
 
-/// Returns a text with other digits in its middle.
+/// Returns a text with different digits in its middle.
 fn other_hash(text: &str) -> String {
     let middle = text.len() / 2..(text.len() / 2).saturating_add(4);
     text.char_indices().map(|(index, digit)| if middle.contains(&index) { if digit == '5' { '7' } else { '5' } } else { digit }).collect()
 }
 
-/// Changes what is at a place.
+/// Changes the values at a place.
 fn visit(value: &mut Value, place: &str, change: &mut dyn FnMut(&mut Value)) {
     let Some(rest) = place.strip_prefix('/') else { return change(value) };
     let (step, rest) = rest.find('/').map_or((rest, ""), |end| rest.split_at(end));
@@ -134,7 +136,7 @@ fn visit(value: &mut Value, place: &str, change: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Returns the answers of a body of JSON-RPC: several for a batch.
+/// Returns the answers in a JSON-RPC body: several for a batch.
 pub(super) fn answers(body: &mut Value) -> Vec<&mut Value> {
     match body {
         Value::Array(answers) => answers.iter_mut().collect(),
@@ -142,7 +144,7 @@ pub(super) fn answers(body: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Changes the results of the calls of a body of JSON-RPC that are to be changed, each with what was asked.
+/// Changes results in a JSON-RPC body. `change` gets each call and its result.
 fn each_result(request: &Request, reply: Reply, change: &mut dyn FnMut(&Value, &mut Value)) -> Reply {
     let (Ok(asked), Ok(mut answered)) = (serde_json::from_slice::<Value>(&request.body), serde_json::from_slice::<Value>(&reply.body))
     else {
@@ -159,7 +161,7 @@ fn each_result(request: &Request, reply: Reply, change: &mut dyn FnMut(&Value, &
     Reply { body: answered.to_string().into_bytes(), ..reply }
 }
 
-/// Returns whether this is one of the calls of a node that answers without JSON-RPC.
+/// Returns whether a request is a call of this path on a node without JSON-RPC.
 fn is_call(request: &Request, path: &str) -> bool {
     path.starts_with('/') && request.path.ends_with(path)
 }
@@ -168,7 +170,7 @@ fn is_grpc(reply: &Reply) -> bool {
     reply.headers.iter().any(|(name, value)| name == "content-type" && value.starts_with("application/grpc-web"))
 }
 
-/// Returns what an endpoint says that changes these parts of the truth.
+/// Returns the reply of an endpoint that lies about these components.
 pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl FnMut(&Request) -> Reply) -> Reply {
     let mut reply = answer(request);
     for Component { method, place, change } in components.iter().copied() {
@@ -196,7 +198,7 @@ pub(super) fn tell(components: &[Component], request: &Request, mut answer: impl
     reply
 }
 
-/// Returns the account of the recent blockhashes as it is without those of which most of the life is left, if that is what a call asks for.
+/// Returns the account of the recent blockhashes without the newest ones, if a call asks for it.
 fn oldest_blockhashes(request: &Request, call: &Value, answer: &mut dyn FnMut(&Request) -> Reply) -> Option<Value> {
     let mut call = call.clone();
     if call.pointer("/params/0/0").and_then(Value::as_str) != Some(solana::RECENT_BLOCKHASHES) {
@@ -209,10 +211,10 @@ fn oldest_blockhashes(request: &Request, call: &Value, answer: &mut dyn FnMut(&R
     Some(json!(BASE64.encode(solana::oldest_blockhashes(&all)?)))
 }
 
-/// The members that are times in the answers of the families' nodes.
+/// The members that hold times in the answers of the families' nodes.
 const TIMES: [&str; 5] = ["timestamp", "mediantime", "block_time", "blockTime", "block_timestamp"];
 
-/// Returns what an endpoint says that shows other times.
+/// Returns an endpoint's reply with changed times.
 pub(super) fn tell_times(pace: Pace, now_millis: u64, request: &Request, reply: Reply) -> Reply {
     let told = |time: u64| pace.told(time, now_millis);
     if is_grpc(&reply) {
@@ -254,7 +256,7 @@ fn each_time(value: &mut Value, told: &dyn Fn(u64) -> u64) {
 }
 
 const EVM: [&str; 2] = ["base:eth", "arbitrum:eth"];
-/// One chain on both sides: the redemption is not the first transaction of the account.
+/// Both sides on one chain, so that the redemption is not the account's first transaction.
 const ONE_EVM: [&str; 2] = ["base:eth", "base:usdc"];
 const ONE_STARKNET: [&str; 2] = ["starknet:strk", "starknet:wbtc"];
 const BITCOIN: [&str; 2] = ["bitcoin_testnet:btc", "litecoin_testnet:ltc"];
@@ -290,12 +292,12 @@ const fn paced(name: &'static str, about: &'static str, route: [&'static str; 2]
     Lie { name, liar: Liar::Endpoint, about, at_stake: TIMELOCKS, route, act: Act::Endpoint(EndpointLie::Pace(pace)), conduct: None }
 }
 
-/// Returns the base fee, as the newest block and the history of fees show it.
+/// Returns the components for the base fee in the newest block and in the fee history.
 const fn base_fee(change: Change) -> [Component; 2] {
     [of("eth_getBlockByNumber", "/baseFeePerGas", change), of("eth_feeHistory", "/baseFeePerGas/*", change)]
 }
 
-/// Returns the three prices of a block on Starknet.
+/// Returns the components for the three prices of a Starknet block.
 const fn starknet_prices(change: Change) -> [Component; 3] {
     [
         of("starknet_getBlockWithTxHashes", "/l1_gas_price/price_in_fri", change),
@@ -304,7 +306,7 @@ const fn starknet_prices(change: Change) -> [Component; 3] {
     ]
 }
 
-/// Returns what an estimate on Starknet needs of each resource.
+/// Returns the components for the amounts that a fee estimate on Starknet names for each resource.
 const fn starknet_amounts(change: Change) -> [Component; 3] {
     [
         of("starknet_estimateFee", "/*/l1_gas_consumed", change),
@@ -320,7 +322,7 @@ const SUI_COINS: &str = "/sui.rpc.v2.StateService/ListOwnedObjects";
 const SUI_SIMULATION: &str = "/sui.rpc.v2.TransactionExecutionService/SimulateTransaction";
 const SUI_COST: &str = "/transaction/effects/gas_used/computation_cost";
 
-/// Every component of what a transaction depends on, and how it is changed.
+/// All lies about single components.
 #[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
     lie("endpoint-evm-base-fee-high", "one endpoint of three shows a base fee a thousand times as high", TOO_MUCH, EVM, &base_fee(Change::Times(1_000))),

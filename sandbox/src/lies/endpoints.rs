@@ -1,4 +1,4 @@
-//! What one dishonest endpoint of a chain does. The other two are honest.
+//! The lies of one endpoint of a chain. The other two endpoints are honest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,29 +16,29 @@ use crate::http::{Reply, Request};
 /// How an endpoint lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointLie {
-    /// Repeats for ever what it has answered first.
+    /// Repeats its first answers for ever.
     Stale,
     /// Accepts transactions and does not relay them.
     Swallows,
-    /// Fails at everything.
+    /// Fails every call.
     Fails,
-    /// Lets every call wait for a second and a half.
+    /// Delays every call by a second and a half.
     Slow,
-    /// Answers nothing.
+    /// Never answers.
     Hangs,
     /// Cuts its answers in half.
     Half,
-    /// Has a page of HTML for everything.
+    /// Answers with an HTML page.
     Html,
-    /// Has the identity of another chain.
+    /// Claims to be on another chain.
     OtherChain,
-    /// Its chain is a hundred thousand blocks longer than everybody else's.
+    /// Claims a chain that is a hundred thousand blocks longer than the true one.
     Ahead,
-    /// Knows nothing of what is locked.
+    /// Denies that anything is locked.
     Denies,
-    /// Shows something locked that is not there.
+    /// Claims a lock that does not exist.
     Invents,
-    /// Changes parts of what a transaction depends on.
+    /// Changes components of a transaction.
     Component(&'static [Component]),
     /// Changes the times of blocks.
     Pace(Pace),
@@ -56,7 +56,8 @@ fn submits(request: &Request) -> bool {
 }
 
 impl EndpointLie {
-    /// Returns which of the three endpoints lies. Whatever a wallet takes from the first one alone is what the first one makes it.
+    /// Returns which of the three endpoints lies. A value that a wallet takes from the first endpoint alone is under
+    /// that endpoint's control.
     pub(super) const fn place(self) -> usize {
         if matches!(self, Self::Component(_) | Self::Pace(_)) { 0 } else { 2 }
     }
@@ -111,7 +112,8 @@ impl EndpointLie {
     }
 }
 
-/// Returns what an endpoint of each family answers when it has accepted a transaction. `None` for those whose ids take a node to compute.
+/// Returns how an endpoint of each family answers when it has accepted a transaction, or `None` where computing the
+/// id takes a node.
 fn accepted(request: &Request) -> Option<Reply> {
     if request.path == "/tx" {
         let text = std::str::from_utf8(&request.body).ok()?;
@@ -120,7 +122,7 @@ fn accepted(request: &Request) -> Option<Reply> {
     }
     let call: Value = serde_json::from_slice(&request.body).ok()?;
     if request.path.ends_with("/broadcasthex") {
-        // The first field of a signed transaction is what is signed, and its hash the id.
+        // The first field of a signed transaction is its signed part, whose hash is the id.
         let bytes = hex::decode(call.get("transaction")?.as_str()?).ok()?;
         let (length, start) = match bytes.get(1..3)? {
             [low, high] if *low >= 0x80 => (usize::from(low & 0x7f) | usize::from(*high) << 7, 3_usize),
@@ -144,7 +146,7 @@ fn accepted(request: &Request) -> Option<Reply> {
     Some(Reply::json(200, &json!({ "jsonrpc": "2.0", "id": call.get("id"), "result": result })))
 }
 
-/// Returns the body with some of its text replaced.
+/// Returns the reply with some of its text replaced.
 fn replaced(reply: Reply, from: &str, to: &str) -> Reply {
     let text = String::from_utf8_lossy(&reply.body).replace(from, to);
     Reply { body: text.into_bytes(), ..reply }
@@ -158,7 +160,7 @@ fn other_chain(request: &Request, reply: Reply) -> Reply {
     if request.path == "/block-height/0" {
         return Reply::text(200, "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f");
     }
-    // Base as Polygon; the other families' identities in the same way.
+    // Base poses as Polygon. The other families change their identities in the same way.
     let identities = [
         ("eth_chainId", "\"0x2105\"", "\"0x89\""),
         ("starknet_chainId", "0x534e5f4d41494e", "0x534e5f5345504f4c4941"),
@@ -190,7 +192,7 @@ fn ahead(request: &Request, reply: Reply) -> Reply {
     Reply::json(reply.status, &value)
 }
 
-/// Leaves out what is locked: calls of contracts return zeros, and addresses have no outputs and no history.
+/// Hides what is locked: contract calls return zeros, and addresses have no outputs and no history.
 fn without_locks(request: &Request, reply: Reply) -> Reply {
     if request.path.ends_with("/utxo") || request.path.contains("/txs") {
         return Reply::json(200, &json!([]));
@@ -209,7 +211,7 @@ fn without_locks(request: &Request, reply: Reply) -> Reply {
     Reply::json(reply.status, &value)
 }
 
-/// Returns a JSON-RPC body without what differs from call to call.
+/// Returns a JSON-RPC body without the members that differ between calls.
 fn without_id(body: &[u8]) -> String {
     let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return hex::encode(body) };
     if let Some(members) = value.as_object_mut() {
@@ -218,7 +220,7 @@ fn without_id(body: &[u8]) -> String {
     value.to_string()
 }
 
-/// Returns an old answer under the id of a new call.
+/// Returns an old reply with the id of a new call.
 fn with_id(reply: Reply, body: &[u8]) -> Reply {
     let id = serde_json::from_slice::<Value>(body).ok().and_then(|call| call.get("id").cloned());
     let answer = serde_json::from_slice::<Value>(&reply.body).ok().filter(|answer| answer.get("id").is_some());

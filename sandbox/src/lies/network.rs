@@ -1,32 +1,32 @@
-//! What happens to calls between the wallet and everybody.
+//! Faults on the network between the wallet and everybody else.
 
 use super::{Act, Liar, Lie};
 
 /// A fault of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Answers come late by so many milliseconds.
+    /// Replies are delayed by this many milliseconds.
     Slow(u64),
-    /// HTTP 500 before anything is done.
+    /// HTTP 500, before the call has had any effect.
     Error,
-    /// HTTP 429 before anything is done.
+    /// HTTP 429, before the call has had any effect.
     TooMany,
-    /// The connection ends before anything is done.
+    /// The connection ends before the call has had any effect.
     DropBefore,
-    /// The connection ends after everything is done.
+    /// The connection ends after the call has had its effect, but before the reply.
     DropAfter,
-    /// Half of the answer.
+    /// Half of the reply.
     Truncate,
-    /// A page of HTML, as a proxy sends it.
+    /// An HTML page, such as proxies send.
     Html,
-    /// A body without end.
+    /// An endless body.
     Endless,
     /// A redirect to another host.
     Redirect,
 }
 
 impl Fault {
-    /// How many calls of a hundred something happens to. What is slow is always slow.
+    /// How many of a hundred calls are disturbed. Delays always apply.
     pub(super) const PERCENT: usize = 5;
 }
 

@@ -1,4 +1,4 @@
-//! What the service states in the record of an order once its source is paid.
+//! The service's lies in the record of an order whose source has been paid.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
 const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
 const SOURCE: &str = "source_swap";
 const DESTINATION: &str = "destination_swap";
-/// A transaction that is on no chain, as records spell it on Bitcoin-like chains.
+/// A transaction id that is on no chain, as records spell it on Bitcoin-like chains.
 const INVENTED: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
-/// States that something has happened which is on no chain.
+/// States an event that is on no chain.
 fn invent(record: &mut Value, leg: &str, what: &str) {
     let is_evm = record.get(leg).and_then(|leg| leg.get("chain")).and_then(Value::as_str) == Some("base");
     let transaction = if is_evm { format!("0x{INVENTED}") } else { INVENTED.to_owned() };

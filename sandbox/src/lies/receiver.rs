@@ -1,4 +1,4 @@
-//! Who is to be paid.
+//! Lies about who receives the payment.
 
 use super::{Act, Liar, Lie};
 

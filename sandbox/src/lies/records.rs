@@ -1,4 +1,4 @@
-//! What the service states in the record of an order from its beginning, so before anything is signed.
+//! The service's lies in the record of a new order, before anything is signed.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
 const SOURCE: &str = "source_swap";
 const DESTINATION: &str = "destination_swap";
 const STRANGER: &str = "0x00000000000000000000000000000000000000ef";
-/// A point on the curve whose key everybody has.
+/// A point on the curve whose secret key is public.
 const STRANGERS_KEY: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 
 pub(super) fn set(record: &mut Value, leg: &str, name: &str, value: Value) {

@@ -1,8 +1,8 @@
-//! What the service's relayer does with what users give it.
+//! The lies of the service's relayer about what users give it.
 
 use super::{Act, Conduct, Liar, Lie};
 
-/// A transaction that is on no chain.
+/// A transaction id that is on no chain.
 pub(super) const INVENTED: &str = "abababababababababababababababababababababababababababababababab";
 
 const ROUTE: [&str; 2] = ["litecoin:ltc", "base:usdc"];

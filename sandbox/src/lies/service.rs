@@ -1,4 +1,4 @@
-//! How the service serves its calls, whatever it says in them.
+//! Lies in how the service serves its calls, whatever the answers say.
 
 use serde_json::{Value, json};
 
@@ -9,29 +9,29 @@ use crate::http::{Reply, Request};
 /// How the service serves a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServiceLie {
-    /// From the payment on, it takes calls and does not answer them.
+    /// After the payment, it accepts calls and never answers them.
     Hangs,
-    /// From the payment on, connections end without an answer.
+    /// After the payment, it closes connections without an answer.
     Gone,
-    /// From the payment on, every answer is a page of HTML.
+    /// After the payment, every answer is an HTML page.
     Html,
-    /// From the payment on, there is no such order.
+    /// After the payment, it denies that the order exists.
     Forgets,
-    /// The answer to a new order says that all is well, and has an error beside it.
+    /// The answer to a new order reports success, but has an error beside it.
     OkBesideError,
-    /// The answer to a new order is two documents.
+    /// The answer to a new order consists of two documents.
     TwoDocuments,
-    /// The answer to a new order names one member twice.
+    /// The answer to a new order has a duplicate key.
     TwiceNamed,
-    /// The answer to a new order is nested without end.
+    /// The answer to a new order is nested too deeply.
     Deep,
-    /// A quote for half of what the market pays.
+    /// A quote offers half of the market price.
     PoorQuote,
     /// The order's id is a path.
     PathInId,
-    /// The list of orders has another one with the same secret hash.
+    /// The list of orders has a second order with the same secret hash.
     ListsTwin,
-    /// After each page of the list of orders there is one more.
+    /// Every page of the list of orders claims that another one follows.
     ListsForever,
     /// The list of orders is empty.
     ListsNothing,
@@ -47,7 +47,7 @@ impl ServiceLie {
         }
     }
 
-    /// Returns the answer that the service gives in place of the right one. `None` where it gives none.
+    /// Returns the answer that the service gives in place of the right one, or `None` where it gives none.
     #[must_use]
     pub fn change(self, reply: Reply) -> Option<Reply> {
         let text = String::from_utf8_lossy(&reply.body).into_owned();
@@ -88,7 +88,7 @@ fn halve(quotes: &mut Value) {
     }
 }
 
-/// Lists the newest order once more, under another id.
+/// Lists the newest order a second time, under another id.
 fn twin(list: &mut Value) {
     if let Some(orders) = list.get_mut("data").and_then(Value::as_array_mut)
         && let Some(mut twin) = orders.first().cloned()

@@ -1,4 +1,4 @@
-//! What a solver does in place of what is agreed.
+//! The ways in which a solver departs from what is agreed.
 
 use super::{Act, Liar, Lie};
 use crate::chains::Terms;
@@ -6,38 +6,40 @@ use crate::chains::Terms;
 /// How the solver pays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conduct {
-    /// Not at all.
+    /// It never pays.
     NeverPays,
-    /// Half of what is agreed.
+    /// It pays half of what is agreed.
     PaysLess,
-    /// Under the hash of another secret.
+    /// It pays under the hash of another secret.
     OtherHash,
-    /// To itself.
+    /// It pays to itself.
     OtherKey,
-    /// For one block, so that it can take the payment back at once.
+    /// It pays with a timelock of one block, so that it can refund itself at once.
     OneBlock,
-    /// A thousandth first, then what is agreed.
+    /// It pays a thousandth first, then what is agreed.
     DustFirst,
-    /// What is agreed, and then a thousandth.
+    /// It pays what is agreed, then a thousandth more.
     DustAfter,
-    /// Thirty times a thousandth, and then what is agreed.
+    /// It pays a thousandth thirty times, then what is agreed.
     DustCrowd,
-    /// A thousandth, then what is agreed once the first can be refunded, and it refunds the first when the secret is under way.
+    /// It pays a thousandth, and what is agreed once the first payment can be refunded. It refunds the first while
+    /// the secret is in the mempool.
     DustMatured,
-    /// What is agreed, so late that it can take it back at once.
+    /// It pays what is agreed, but so late that it can refund itself at once.
     RefundsAtOnce,
-    /// What is agreed. It takes the secret out of the mempool, redeems the source with it, and goes before the user's redemption.
+    /// It pays what is agreed. It takes the secret from the mempool, redeems the source with it, and gets ahead of
+    /// the user's redemption.
     FrontRuns,
-    /// What is agreed, and it never redeems the source.
+    /// It pays what is agreed and never redeems the source.
     NeverRedeems,
-    /// What is agreed. Then the issuer of the token freezes the user.
+    /// It pays what is agreed. The token's issuer then freezes the user.
     Frozen,
-    /// What is agreed. Then the issuer of the token pauses it.
+    /// It pays what is agreed. The token's issuer then pauses the token.
     Paused,
 }
 
 impl Conduct {
-    /// Returns the terms that the solver pays in place of these.
+    /// Returns the terms on which the solver pays, given those that are agreed.
     pub(crate) fn change(self, terms: &Terms) -> Terms {
         let mut changed = terms.clone();
         match self {
@@ -54,7 +56,7 @@ impl Conduct {
 }
 
 const STRANGER: &str = "0x00000000000000000000000000000000000000ef";
-/// A point on the curve whose key everybody has.
+/// A point on the curve whose secret key is public.
 const STRANGERS_KEY: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 
 const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
@@ -139,7 +141,7 @@ pub(super) const LIES: &[Lie] = &[
     ),
 ];
 
-/// What becomes of a token between the payment and the secret.
+/// Lies in which the token is stopped between the payment and the redemption.
 pub(super) const STOPS: &[Lie] = &[
     stop("token-freezes", "the issuer freezes the user's account once the solver has paid", TO_EVM, Conduct::Frozen),
     stop(

@@ -57,14 +57,14 @@ fn an_endpoint_that_swallows_answers_as_if_it_had_accepted() {
     // keccak256(02 c0)
     let hash = alloy_primitives::keccak256([2, 0xc0]).to_string();
     assert_eq!((answer.get("id"), answer.get("result")), (Some(&json!(7)), Some(&json!(hash))));
-    // The genesis transaction of Bitcoin, whose id everybody knows.
+    // The well-known coinbase transaction of Bitcoin's genesis block.
     let coinbase = "01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104455468652054696d65\
                     732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64206261696c6f757420666f72206261\
                     6e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38\
                     c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000";
     let reply = lies.endpoint("litecoin", 0, &post("/tx", coinbase), |_| Reply::text(500, "it was relayed"));
     assert_eq!(reply.body, b"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b");
-    // Whatever does not submit is answered honestly.
+    // Calls that submit nothing are answered honestly.
     let reply = lies.endpoint("base", 0, &post("/", r#"{"method":"eth_chainId"}"#), |_| Reply::text(200, "honest"));
     assert_eq!(reply.body, b"honest");
 }
@@ -92,7 +92,7 @@ fn a_service_that_is_gone_is_there_until_it_is_paid() {
     assert_eq!(lie.change(Reply::text(200, "honest")), None);
 }
 
-/// Returns what an endpoint that tells a lie answers to a body, where the truth is this.
+/// Returns the lying endpoint's answer to a body whose honest answer is `truth`.
 fn told(name: &str, path: &str, body: &Value, truth: &Value) -> Value {
     let lies = Lies::new(0);
     assert!(lies.set(name, true) && lies.lying_endpoint() == Some(0));
@@ -106,7 +106,7 @@ fn told(name: &str, path: &str, body: &Value, truth: &Value) -> Value {
 fn a_component_is_changed_wherever_it_is_shown_and_nothing_else() {
     let call = |id: u64, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": [] });
     let batch = json!([call(1, "eth_gasPrice"), call(2, "eth_feeHistory"), call(3, "eth_getBlockByNumber")]);
-    // In another order than they were asked for.
+    // The answers are not in the order of the calls.
     let truth = json!([
         { "id": 3, "result": { "number": "0x10", "baseFeePerGas": "0x10" } },
         { "id": 1, "result": "0x10" },
@@ -136,7 +136,7 @@ fn times_are_told_in_seconds_and_in_milliseconds_and_in_hex() {
     let call = json!({ "id": 1, "method": "eth_getBlockByNumber", "params": [] });
     let block = |time: Value| json!({ "id": 1, "result": { "timestamp": time, "number": "0x3b9ac9f6" } });
     for (name, [seconds, millis]) in [
-        // Now is 1,000,000,000 s, and the block a hundred seconds old.
+        // The time is 1,000,000,000 s, and the block is a hundred seconds old.
         ("endpoint-pace-at-once-evm", [1_000_000_000_u64, 1_000_000_000_000_u64]),
         ("endpoint-pace-faster-evm", [999_999_990, 999_999_990_000]),
         ("endpoint-pace-slower-evm", [999_999_000, 999_999_000_000]),

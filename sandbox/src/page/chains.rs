@@ -1,4 +1,4 @@
-//! The chains on the page: blocks, what waits, and who has what.
+//! The chains on the page: blocks, pending transactions and balances.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use super::html::{Text, chain_name, grouped, shown, symbol};
 use crate::accounts;
 use crate::world::{Chain, World};
 
-/// Decimals of a balance.
+/// The decimals of a balance.
 const PLACES: usize = 4;
 
 pub(super) fn chains(html: &mut String, world: &World) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! The page as HTML: its frame, and how amounts and foreign text are written. What comes from outside is escaped.
+//! The frame of the page, and how it writes amounts and foreign text. All foreign text is escaped.
 
 use std::fmt::{self, Display, Write};
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::{chains, lies, orders, switches};
 use crate::world::World;
 
-/// How many lines of the log are shown.
+/// The number of log lines that are shown.
 const LINES: usize = 100;
-/// Words of the log that are longer than this are shortened.
+/// Words of the log longer than this are shortened.
 const LONGEST_WORD: usize = 24;
 
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -24,7 +24,7 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
     <a href=\"#lies\">Lies</a></nav></div>\
     <p class=\"trouble\" id=\"trouble\" role=\"status\"></p></header>\n";
 
-/// Text in HTML.
+/// Text that is escaped for HTML.
 pub(super) struct Text<T>(pub(super) T);
 
 impl<T: Display> Display for Text<T> {
@@ -45,7 +45,7 @@ impl<T: Display> Display for Text<T> {
 
 pub(super) fn page(world: &World) -> String {
     let mut html = String::from(HEAD);
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write(&mut html, world);
     html.push_str("<footer><p>The same as JSON: <a href=\"/sandbox/state\">/sandbox/state</a></p></footer></body></html>\n");
     html
@@ -80,7 +80,7 @@ fn log(html: &mut String, world: &World) -> fmt::Result {
         html.push_str("<p class=\"none\">Nothing has happened yet.</p>");
         return Ok(());
     }
-    // A box that scrolls must be reachable by keyboard.
+    // A scrolling box must be reachable by keyboard.
     html.push_str("<ol class=\"log\" tabindex=\"0\" aria-labelledby=\"log\">");
     for line in lines.iter().rev().take(LINES) {
         html.push_str("<li>");
@@ -97,7 +97,7 @@ fn log(html: &mut String, world: &World) -> fmt::Result {
     Ok(())
 }
 
-/// A long word by its beginning and its end; the details of an order have it whole.
+/// Shortens a long word to its beginning and its end. The details of an order show it whole.
 pub(super) fn shortened(word: &str, longest: usize) -> String {
     let count = word.chars().count();
     if count <= longest {
@@ -121,19 +121,19 @@ pub(super) fn grouped(number: impl Display) -> String {
     text
 }
 
-/// Returns what the service calls an asset, for example `USDC`.
+/// Returns the service's symbol for an asset, for example `USDC`.
 pub(super) fn symbol(world: &World, asset: &str) -> String {
     let listed = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("name")?.as_str());
     listed.unwrap_or(asset).to_owned()
 }
 
-/// Returns what the service calls the chain of an asset, for example `Base`.
+/// Returns the service's name for a chain, for example `Base`.
 pub(super) fn chain_name(world: &World, chain: &str) -> String {
     let listed = world.chain(chain).ok().and_then(|chain| chain.listing.chain.get("name").and_then(Value::as_str));
     listed.unwrap_or(chain).to_owned()
 }
 
-/// Returns an amount in whole units, with at most so many decimals; what follows them is left out.
+/// Returns an amount in whole units, truncated to `places` decimals.
 pub(super) fn shown(world: &World, asset: &str, amount: u128, places: usize) -> String {
     let decimals = world.chain_of(asset).ok().and_then(|chain| chain.asset(asset)?.get("decimals")?.as_u64()).unwrap_or(0);
     let width = usize::try_from(decimals).unwrap_or(0);

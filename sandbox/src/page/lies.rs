@@ -1,4 +1,4 @@
-//! The lies on the page, by liar, each with a switch.
+//! The lies on the page, grouped by liar. Each has a switch.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use super::html::Text;
 use crate::lies::{self, Liar, Lie};
 use crate::world::World;
 
-/// Who lies, and about what.
+/// Each liar with a heading and a description.
 const LIARS: [(Liar, &str, &str); 9] = [
     (Liar::Answer, "The service, in its answer to a new order", "What the wallet is asked to sign differs from what was agreed."),
     (Liar::Record, "The service, in the record of an order", "What the wallet reads about an order is not what the chains show."),
@@ -19,7 +19,7 @@ const LIARS: [(Liar, &str, &str); 9] = [
     (Liar::Network, "The network", "Whatever lies between the wallet and all others. One of these at a time: the first by name is told."),
 ];
 
-/// Says at the head of the page who lies.
+/// Writes which lies are switched on, for the top of the page.
 pub(super) fn told(html: &mut String, world: &World) -> fmt::Result {
     let active = world.lies.active();
     write!(html, "<div class=\"told{}\" id=\"told\" tabindex=\"-1\"><p role=\"status\">", if active.is_empty() { "" } else { " on" })?;
@@ -72,7 +72,7 @@ fn switch(html: &mut String, world: &World, lie: &Lie, is_on: bool) -> fmt::Resu
     )
 }
 
-/// With a capital letter.
+/// Returns the text with a capital first letter.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

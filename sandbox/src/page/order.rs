@@ -1,6 +1,6 @@
-//! What one order asks a wallet to sign, as countersign's own page shows it: the sentence, and every byte with the line that explains it.
+//! The page of one order: what it asks a wallet to sign, as countersign's own page shows it. Every byte is explained.
 //!
-//! Only this file uses the crates that verify. What the sandbox answers does not depend on them.
+//! Only this file uses the crates that verify. The sandbox's answers do not depend on them.
 
 use countersign::{Policy, Refusal, Registry, json};
 use countersign_view::{Documents, Page};
@@ -13,7 +13,7 @@ use crate::order::{Order, Side};
 use crate::service;
 use crate::world::World;
 
-/// The page brings a policy of its own in a `meta` element, where this directive would be ignored.
+/// The page has its own policy in a `meta` element, where this directive would be ignored.
 const POLICY: &str = "frame-ancestors 'none'";
 
 pub(super) fn page(world: &World, id: &str) -> Reply {
@@ -35,18 +35,19 @@ fn html(world: &World, order: &Order) -> Result<String, Refusal> {
     Ok(Page::new(documents, &registry, &Policy::default()).to_html())
 }
 
-/// Returns how the order has gone on. The record that is verified is that of the beginning, because only then is something signed.
+/// Returns the state of the order today. What is verified is the record as first created, because that is what gets
+/// signed.
 fn state(order: &Order, now: u64) -> String {
     format!("<p>By now: {}. Below is the order as it was when it was made.</p>", state_of(order, now).text)
 }
 
-/// Returns the request that the order was made from.
+/// Returns the request that created the order.
 fn request(order: &Order) -> Value {
     let mut request = Map::new();
     request.insert("source".to_owned(), side(&order.source));
     request.insert("destination".to_owned(), side(&order.destination));
     request.insert("nonce".to_owned(), json!(order.nonce));
-    // Without the hash of a secret in the request, the service has made the secret.
+    // If the request had no secret hash, the service generated the secret.
     if order.kept_secret.is_none() {
         request.insert("secret_hash".to_owned(), json!(order.source.secret_hash));
     }

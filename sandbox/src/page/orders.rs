@@ -1,4 +1,4 @@
-//! The orders on the page, each with its two legs.
+//! The orders on the page, each with both sides.
 
 use std::fmt::{self, Write};
 
@@ -7,14 +7,14 @@ use crate::order::{Order, Seen, Side, Status, iso};
 use crate::service::short;
 use crate::world::World;
 
-/// How many orders are shown.
+/// The number of orders that are shown.
 const ORDERS: u64 = 20;
-/// Decimals of an amount.
+/// The decimals of an amount.
 const PLACES: usize = 8;
-/// Transactions and addresses on a card are shortened to this.
+/// Transactions and addresses on a card are shortened to this width.
 const WIDTH: usize = 20;
 
-/// How an order is marked: `idle`, `busy`, `good`, `back` and `bad` have a color and a sign each.
+/// How an order is marked. Each of `idle`, `busy`, `good`, `back` and `bad` has a color and a sign.
 pub(super) struct State {
     kind: &'static str,
     sign: &'static str,
@@ -25,7 +25,7 @@ const fn state(kind: &'static str, sign: &'static str, text: &'static str) -> St
     State { kind, sign, text }
 }
 
-/// Returns what an order waits for, or how it has ended.
+/// Returns what an order is waiting for, or how it ended.
 pub(super) fn state_of(order: &Order, now: u64) -> State {
     let (source, destination) = (&order.source, &order.destination);
     let [paid, answered] = [source, destination].map(|side| side.initiated.is_some());
@@ -134,7 +134,7 @@ fn leg(html: &mut String, world: &World, side: &Side, is_source: bool) -> fmt::R
 fn step(html: &mut String, kind: &str, text: &str, seen: Option<&Seen>) -> fmt::Result {
     write!(html, "<li class=\"{kind}\"><span>{}</span>", Text(text))?;
     if let Some(seen) = seen {
-        // Records have several payments after one another, and on Bitcoin-like chains the height after each.
+        // Records separate several payments by commas. On Bitcoin-like chains, a colon and the height follow each.
         let first = seen.transaction.split([',', ':']).next().unwrap_or_default();
         write!(html, "<small>block {} · <code>{}</code></small>", grouped(seen.height), Text(shortened(first, WIDTH)))?;
     }

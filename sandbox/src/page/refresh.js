@@ -1,11 +1,11 @@
-// Shows what has changed, once a second, and sends forms without leaving the page. Elements that are still there stay the same elements, so
-// focus, selection, scroll positions and open details are kept. Without scripts, forms and links do the same by loading the page again.
+// Updates the page once a second, and sends forms without leaving it. Elements that remain are kept, so focus,
+// selection, scroll positions and open details survive. Without scripts, forms and links reload the page instead.
 const PERIOD = 1000;
 const trouble = document.getElementById("trouble");
 
 const alignElement = (now, then) => {
   for (const { name, value } of then.attributes) if (now.getAttribute(name) !== value) now.setAttribute(name, value);
-  // What the reader has opened stays open.
+  // Details that the reader has opened stay open.
   for (const { name } of [...now.attributes]) if (!then.hasAttribute(name) && name !== "open") now.removeAttribute(name);
   alignChildren(now, then);
 };
@@ -33,7 +33,7 @@ const alignChildren = (now, then) => {
   }
 };
 
-// An answer is dropped if a newer call is under way, so that a switch does not jump back.
+// A reply is dropped if a newer call is under way. Otherwise a switch could jump back.
 let newest = 0;
 const load = async (url, options) => {
   const call = ++newest;

@@ -1,4 +1,4 @@
-//! What turns the sandbox: `POST /sandbox/...` with parameters in the query or in a form.
+//! The calls that control the sandbox: `POST /sandbox/...`, with parameters in the query or in a form.
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use crate::lies;
 use crate::world::{MAX_BLOCKS, Settings, World};
 
 pub(super) fn turn(world: &World, request: &Request) -> Reply {
-    // A page of somebody else that is open in the same browser must not turn anything.
+    // Another site's page in the same browser must not control the sandbox.
     if let Some(origin) = request.header("origin") {
         let host = request.header("host").unwrap_or_default();
         if origin.strip_prefix("http://") != Some(host) {
@@ -24,7 +24,7 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
     let form = Request { query: String::from_utf8_lossy(&request.body).into_owned(), ..request.clone() };
     let text = |name: &str| request.parameter(name).or_else(|| form.parameter(name)).unwrap_or_default();
     match act(world, &request.path, &text) {
-        // A form goes back to the page.
+        // A form returns to the page.
         Ok(_) if is_form => {
             let mut reply = Reply::text(303, "done");
             reply.headers.push(("location".to_owned(), back(&request.path, &text("name"))));
@@ -35,14 +35,15 @@ pub(super) fn turn(world: &World, request: &Request) -> Reply {
     }
 }
 
-/// Returns whether a `Host` is an address or `localhost`: the DNS of another site can point a name at this machine.
+/// Returns whether a `Host` is an IP address or `localhost`. Any other name could be another site's, with its DNS
+/// pointing at this machine.
 fn is_fixed(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|digit| digit.is_ascii_digit())).map_or(host, |(name, _)| name);
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name == "localhost" || address.parse::<IpAddr>().is_ok()
 }
 
-/// Returns where on the page a form was. A lie's switch gets the focus again.
+/// Returns the fragment of the page that a form belongs to. The switch of a lie gets the focus again.
 fn back(path: &str, lie: &str) -> String {
     match (path, lies::find(lie)) {
         ("/sandbox/lies", Some(lie)) => format!("/#lie-{}", lie.name),
@@ -52,7 +53,7 @@ fn back(path: &str, lie: &str) -> String {
     }
 }
 
-/// Returns the settings, for programs.
+/// Returns the settings as JSON.
 pub(super) fn settings(world: &World) -> Value {
     let Settings { pace, no_typed_data, no_approval, v1_messages } = world.settings();
     json!({ "pace": pace, "no_typed_data": no_typed_data, "no_approval": no_approval, "v1_messages": v1_messages })

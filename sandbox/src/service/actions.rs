@@ -13,7 +13,7 @@ use crate::lies::Conduct;
 use crate::order::Order;
 use crate::world::World;
 
-/// How long the solver may take to answer a payment before an instant refund gives it back, in milliseconds.
+/// How long the solver has for its payment before an instant refund is possible, in milliseconds.
 const ANSWERED_WITHIN: u64 = 10_000;
 
 pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Value, Refused> {
@@ -34,7 +34,7 @@ pub(super) fn act(world: &World, order: Order, request: &Request) -> Result<Valu
     }
 }
 
-/// Sends something for a user, once: clients ask again until they see it.
+/// Sends a user's transaction once. Clients repeat the request until they see the transaction.
 fn relay(
     world: &World,
     order: &Order,
@@ -42,7 +42,7 @@ fn relay(
     asset: &str,
     send: impl FnOnce(&mut Box<dyn Engine>) -> Result<String, String>,
 ) -> Result<Value, Refused> {
-    // Held while it is sent, so that of two calls at once only one sends.
+    // The lock is held while sending, so that of two concurrent calls only one sends.
     let mut relayed = world.relayed.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(transaction) = relayed.get(&order.number).and_then(|sent| sent.get(action)) {
         return Ok(json!(transaction));
@@ -51,7 +51,7 @@ fn relay(
     let transaction = send(&mut chain.engine())?;
     relayed.entry(order.number).or_default().insert(action, transaction.clone());
     drop(relayed);
-    // What is answered is on the chain already.
+    // The transaction is on the chain before the client learns its id.
     world.settle(chain);
     Ok(json!(transaction))
 }
@@ -75,7 +75,8 @@ fn redeem(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> 
     if let Some(seen) = &order.destination.redeemed {
         return Ok(json!(seen.transaction));
     }
-    // The chain is asked, not the record: a client that reads the chain itself can be ahead of the record.
+    // This reads the chain and not the record, because a client that reads the chain itself can be ahead of the
+    // record.
     let terms = order.destination.terms(false);
     let sent = relay(world, order, "redeem", &order.destination.asset, |engine| engine.redeem(&terms, &secret));
     sent.map_err(|refused| if order.destination.initiated.is_none() { "the destination is not initiated".into() } else { refused })
@@ -109,7 +110,7 @@ pub(super) fn instant_refund(world: &World, order: &Order, body: &Value) -> Resu
     relay(world, order, "instant-refund", &order.source.asset, |engine| engine.instant_refund(&order.source.terms(true), &given))
 }
 
-/// Sends a redemption that the client has signed, on the order's destination.
+/// Sends the redemption that a client has signed for the order's destination.
 pub(super) fn broadcast(world: &World, order: &Order, body: &Value) -> Result<Value, Refused> {
     if let Some(seen) = &order.destination.redeemed {
         return Ok(json!(seen.transaction));
@@ -131,8 +132,9 @@ fn is_for_instant_refund(signature: &str) -> bool {
     hex::decode(signature).is_ok_and(|bytes| bytes.len() == 65 && bytes.last() == Some(&0x83))
 }
 
-/// Returns whether the solver is about to answer the payment. Clients sign the refund as soon as they see their own payment, in case that nobody
-/// answers it, and send it again at every poll: nothing has to be kept, and an order that goes well is not given back.
+/// Returns whether the solver is still expected to pay. Clients sign an instant refund as soon as they see their own
+/// payment, in case no payment follows, and repeat the request at every poll. Until then the request needs no effect,
+/// so that a good order is not refunded.
 fn is_awaited(world: &World, order: &Order) -> bool {
     if order.destination.initiated.is_some() || world.lies.conduct() == Some(Conduct::NeverPays) {
         return false;
@@ -144,10 +146,11 @@ fn is_awaited(world: &World, order: &Order) -> bool {
     })
 }
 
-/// What is kept beside what was sent.
+/// The key under which the hashes are stored next to the relayed transactions.
 pub(crate) const HASHES: &str = "hashes";
 
-/// Returns the hashes stay what they were after the refund, because clients ask for them at every poll.
+/// Returns the hashes to sign for an instant refund. They stay the same after the refund, because clients request
+/// them at every poll.
 pub(super) fn instant_refund_hashes(world: &World, order: &Order) -> Result<Value, Refused> {
     let chain = world.chain_of(&order.source.asset)?;
     let hashes = chain.engine().instant_refund_hashes(&order.source.terms(true));

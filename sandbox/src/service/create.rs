@@ -14,7 +14,8 @@ use crate::ledger::request_key;
 use crate::order::{Order, Side};
 use crate::world::World;
 
-/// Orders that are made and not on disk yet. Terms are looked at one order at a time; the disk is waited for together.
+/// Orders that have been created but are not on disk yet. Terms are checked for one order at a time, while several
+/// orders share one write to the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Creating {
     made: Mutex<Made>,
@@ -23,14 +24,14 @@ pub(crate) struct Creating {
 
 #[derive(Debug, Default)]
 struct Made {
-    /// The last number that was given to an order.
+    /// The number of the newest order.
     last: u64,
-    /// Requests and HTLCs of orders that are not on disk yet.
+    /// The requests and HTLCs of orders that are not on disk yet.
     keys: BTreeSet<String>,
 }
 
 impl Creating {
-    /// Waits until no order of a request is on its way to the disk.
+    /// Waits until no order of the same request is being written.
     fn enter(&self, request: &str) -> MutexGuard<'_, Made> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         self.written.wait_while(made, |made| made.keys.contains(request)).unwrap_or_else(PoisonError::into_inner)
@@ -55,12 +56,12 @@ pub(super) fn create(world: &World, request: &Request) -> Result<Value, Refused>
     let owner = text(source, "owner").unwrap_or_default();
 
     let key = if nonce.is_none() && given_hash.is_none() {
-        // Nothing tells two such requests apart.
+        // Two such requests cannot be told apart.
         String::new()
     } else {
         request_key(&owner, &json!([nonce, source, destination]), &given_hash.map(hex::encode).unwrap_or_default())
     };
-    // A request that comes again while the first is served finds its order.
+    // A repeated request waits for the first one, and then finds its order.
     let mut made = world.creating.enter(&key);
     if let Some(order) = world.ledger.by_request(&key) {
         return Ok(order.answer);

@@ -1,4 +1,4 @@
-//! The lists: chains, assets, liquidity, rules, schemas, figures and orders.
+//! The service's lists: chains, assets, liquidity, rules, schemas, statistics and orders.
 
 use std::collections::BTreeSet;
 
@@ -76,11 +76,11 @@ pub(super) fn schema(name: &str) -> Option<Value> {
     SCHEMAS.contains(&name).then(|| json!({ "name": name, "schema": {} }))
 }
 
-/// Returns what completed orders have moved, in USD.
+/// Returns the total value of completed orders, in USD.
 fn moved(world: &World) -> Result<u128, Refused> {
     let mut micros = 0_u128;
     for (asset, amount) in world.ledger.completed() {
-        // A chain of an earlier start may be missing in this one.
+        // A chain of an earlier start may be absent now.
         if let Ok(asset) = priced(world, &asset) {
             micros = micros.saturating_add(worth(amount, &asset));
         }
@@ -122,7 +122,8 @@ fn listed(data: Vec<Value>, page: usize, per_page: usize, total: usize) -> Value
     json!({ "data": data, "page": page, "total_pages": total.div_ceil(per_page), "total_items": total, "per_page": per_page })
 }
 
-/// Returns an owner's name in the ledger: a compressed public key names the same owner as its x coordinate.
+/// Returns the name under which the ledger finds an owner. A compressed public key and its x coordinate name the same
+/// owner.
 fn key_of(owner: &str) -> &str {
     let is_key = owner.len() == 66 && (owner.starts_with("02") || owner.starts_with("03"));
     if is_key { owner.get(2..).unwrap_or(owner) } else { owner }

@@ -1,4 +1,4 @@
-//! Offers: what the input is worth by the listed prices, less 0.3 %.
+//! Quotes: the value of the input at the listed prices, less a fee of 0.3 %.
 
 use alloy_primitives::U256;
 use serde_json::{Value, json};
@@ -7,26 +7,26 @@ use super::Refused;
 use crate::http::Request;
 use crate::world::World;
 
-/// What the solver keeps, in basis points.
+/// The solver's fee, in basis points.
 pub(super) const FEE: u64 = 30;
 
-/// What a quote needs to know of an asset.
+/// The properties of an asset that a quote depends on.
 pub(super) struct Priced {
     decimals: u32,
-    /// Millionths of a USD for a whole unit.
+    /// The price of a whole unit, in millionths of a USD.
     price: u64,
     pub(super) usd: f64,
     pub(super) max: u128,
 }
 
-/// Looks an asset up in the lists.
+/// Finds an asset in the lists.
 pub(super) fn priced(world: &World, id: &str) -> Result<Priced, Refused> {
     let asset = world.chain_of(id)?.asset(id).ok_or_else(|| format!("unknown asset: {id}"))?;
     let number = |name: &str| asset.get(name).and_then(Value::as_u64);
     let usd = asset.get("price").and_then(Value::as_f64).unwrap_or(1.0);
     let max = asset.get("max_amount").and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or(u128::MAX);
     let decimals = number("decimals").and_then(|decimals| decimals.try_into().ok()).unwrap_or(0);
-    // The listed prices have at most six decimals.
+    // Listed prices have at most six decimals.
     let price = format!("{usd:.6}").replace('.', "").parse().unwrap_or(1_000_000);
     Ok(Priced { decimals, price, usd, max })
 }
@@ -35,7 +35,7 @@ fn ten_to(exponent: u32) -> U256 {
     U256::from(10).saturating_pow(U256::from(exponent))
 }
 
-/// Returns what `amount` of one asset buys of another one.
+/// Returns how much of one asset `amount` of another buys.
 pub(super) fn bought(amount: u128, from: &Priced, to: &Priced) -> u128 {
     let worth = U256::from(amount).saturating_mul(U256::from(from.price)).saturating_mul(ten_to(to.decimals));
     let cost = U256::from(to.price.max(1)).saturating_mul(ten_to(from.decimals));
@@ -44,7 +44,7 @@ pub(super) fn bought(amount: u128, from: &Priced, to: &Priced) -> u128 {
     paid.try_into().unwrap_or(u128::MAX)
 }
 
-/// Returns what has to be paid for `amount` of the second asset: never too little.
+/// Returns how much has to be paid for `amount` of the second asset, rounded up.
 fn needed(amount: u128, from: &Priced, to: &Priced) -> u128 {
     let worth = U256::from(amount).saturating_mul(U256::from(to.price)).saturating_mul(ten_to(from.decimals));
     let cost = U256::from(from.price.max(1)).saturating_mul(ten_to(to.decimals));
@@ -57,7 +57,7 @@ fn needed(amount: u128, from: &Priced, to: &Priced) -> u128 {
     paid
 }
 
-/// Millionths of a USD.
+/// Returns the value of an amount, in millionths of a USD.
 pub(super) fn worth(amount: u128, asset: &Priced) -> u128 {
     let worth = U256::from(amount).saturating_mul(U256::from(asset.price)).checked_div(ten_to(asset.decimals));
     worth.and_then(|worth| worth.try_into().ok()).unwrap_or(u128::MAX)
