@@ -1,49 +1,50 @@
-//! The trait of the chains' engines, with its arguments and results. Engines import this file, and the list of chains imports engines.
+//! The trait of the chains' engines, with its arguments and results. It is separate from the list of chains, which
+//! imports the engines.
 
 use serde_json::{Map, Value};
 
 use crate::http::{Reply, Request};
 
-/// What a leg of an order says, before its chain is asked for addresses and ids.
+/// The terms of one side of an order, before its chain adds addresses and ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
     /// The asset id, for example `base:usdc`.
     pub asset: String,
-    /// Base units.
+    /// The amount in base units.
     pub amount: u128,
     /// The user's address on this chain, as the request has it.
     pub owner: String,
-    /// The delegate of the request: on Bitcoin-like chains the user's x-only key in hex.
+    /// The delegate in the request. On Bitcoin-like chains, this is the user's x-only key in hex.
     pub delegate: Option<String>,
-    /// Whether the user locks and the solver redeems. On a destination it is the other way round.
+    /// Whether this is the source, which the user locks and the solver redeems. On the destination it is the reverse.
     pub is_source: bool,
-    /// In the chain's own units: blocks, slots, milliseconds.
+    /// The timelock in the chain's own units: blocks, slots or milliseconds.
     pub timelock: u64,
     /// The hash of the secret.
     pub secret_hash: [u8; 32],
 }
 
-/// What the record states about a leg from its beginning.
+/// What a new order's record states about one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leg {
-    /// In the spelling that the service's records have on this chain.
+    /// The id of the swap, as the service's records spell it on this chain.
     pub swap_id: String,
-    /// Who locks.
+    /// The account that locks.
     pub initiator: String,
-    /// Who redeems.
+    /// The account that redeems.
     pub redeemer: String,
-    /// Bitcoin-like chains only: the user's x-only key.
+    /// The user's x-only key. Only Bitcoin-like chains have it.
     pub delegate: Option<String>,
 }
 
-/// Something that a block did to a swap.
+/// The effect of a block on a swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// As in [`Leg::swap_id`].
+    /// The same id as [`Leg::swap_id`].
     pub swap_id: String,
-    /// The transaction, in the spelling of the service's records.
+    /// The transaction's id, as the service's records spell it.
     pub transaction: String,
-    /// The block, slot or checkpoint.
+    /// The height: a block, slot or checkpoint.
     pub height: u64,
     /// What happened.
     pub change: Change,
@@ -52,33 +53,33 @@ pub struct Event {
 /// What happened to a swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Somebody locked this much.
+    /// The amount was locked.
     Initiated {
-        /// Base units.
+        /// The amount in base units.
         amount: u128,
     },
-    /// The redeemer took it, and so showed the secret.
+    /// The redeemer was paid, and revealed the secret.
     Redeemed {
         /// The secret.
         secret: [u8; 32],
     },
-    /// It went back.
+    /// The initiator was refunded.
     Refunded,
 }
 
-/// A chain's rows of the registry and what the service lists about it.
+/// A chain's entries in the registry and in the service's lists.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The chain as `GET /v2/chains` has it, without `assets`.
+    /// The chain as in `GET /v2/chains`, without `assets`.
     pub chain: Value,
-    /// Its assets as `GET /v2/assets` has them.
+    /// Its assets as in `GET /v2/assets`.
     pub assets: Vec<Value>,
-    /// The solver's account: an x-only key in hex on Bitcoin-like chains.
+    /// The solver's account. On Bitcoin-like chains, this is an x-only key in hex.
     pub solver: String,
 }
 
 impl Listing {
-    /// Returns whether no code of the true network runs on this chain, as its title says.
+    /// Returns whether this chain is a model that runs no code of the real network, according to its title.
     #[must_use]
     pub fn is_model(&self) -> bool {
         self.chain.get("name").and_then(Value::as_str).is_some_and(|title| title.ends_with("(model)"))
@@ -87,122 +88,126 @@ impl Listing {
 
 /// One chain.
 ///
-/// Every method that submits a transaction returns its id in the spelling of the service's records. The transaction is pending until
-/// the next block; it has been checked as a node checks it, so it will succeed unless another one comes before.
+/// Methods that submit a transaction return its id as the service's records spell it. The transaction is pending
+/// until the next block. It has passed a node's checks, so it will succeed unless another transaction gets ahead of
+/// it.
 pub trait Engine: Send {
-    /// Returns what the service and a registry list.
+    /// Returns what the service and a registry list about this chain.
     fn listing(&self) -> Listing;
 
-    /// The address that a 32-byte key controls.
+    /// Returns the address that a 32-byte key controls.
     fn address_of(&self, key: &[u8; 32]) -> String;
 
-    /// Gives base units of an asset to an account, from nowhere.
+    /// Credits an account with base units of an asset. Nobody pays for them.
     ///
     /// # Errors
     ///
-    /// What is wrong with the account or the asset.
+    /// Fails if the account or the asset is invalid.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String>;
 
-    /// Gives base units of an asset to an account from nowhere, without any coin object, and puts all its coins there, too.
+    /// Credits an account's address balance with base units of an asset, and moves all its coins there too.
     ///
     /// # Errors
     ///
-    /// What is wrong with the account or the asset, or that the chain has no such balances.
+    /// Fails if the account or the asset is invalid, or if the chain has no address balances.
     fn fund_balance(&mut self, _account: &str, _asset: &str, _amount: u128) -> Result<(), String> {
         Err("this chain has no address balances beside coins".to_owned())
     }
 
-    /// Returns the most whole units of an asset that a user starts with. A real node cannot create coins at will.
+    /// Returns the maximum number of whole units of an asset that a user starts with. A real node cannot create coins
+    /// at will.
     fn max_endowment(&self) -> u128 {
         u128::MAX
     }
 
-    /// Returns what an account has of an asset, in base units.
+    /// Returns the balance that an account has of an asset, in base units.
     ///
     /// # Errors
     ///
-    /// What is wrong with the account or the asset.
+    /// Fails if the account or the asset is invalid.
     fn balance(&self, account: &str, asset: &str) -> Result<u128, String>;
 
-    /// The issuer of a token freezes an account, or pauses the token where none is named.
+    /// Freezes an account of a token as its issuer could. Without an account, the whole token is paused.
     ///
     /// # Errors
     ///
-    /// Why that cannot be done.
+    /// Fails if the chain does not support this.
     fn stop(&mut self, asset: &str, _account: Option<&str>) -> Result<(), String> {
         Err(format!("nobody can stop {asset}"))
     }
 
-    /// Returns the address of a contract that takes coins, but not with the gas that swap contracts give.
+    /// Returns the address of a contract that accepts coins, but not with the little gas that swap contracts provide.
     fn vault(&self) -> Option<String> {
         None
     }
 
-    /// Parties and id of a leg.
+    /// Returns the parties and the id of one side.
     ///
     /// # Errors
     ///
-    /// What is wrong with the terms, as the service says it.
+    /// Fails if the terms are invalid, in the service's words.
     fn leg(&self, terms: &Terms) -> Result<Leg, String>;
 
-    /// Returns what the answer to `POST /v2/orders` has beside `order_id` if this is the source.
+    /// Returns the members of the answer to `POST /v2/orders` besides `order_id`, for an order with this source.
     ///
     /// # Errors
     ///
-    /// What is wrong with the terms, as the service says it.
+    /// Fails if the terms are invalid, in the service's words.
     fn payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String>;
 
-    /// Returns the same with messages of version 1, which only Solana has.
+    /// Returns the same members with messages of version 1, which only Solana has.
     ///
     /// # Errors
     ///
-    /// What is wrong with the terms, as the service says it.
+    /// Fails if the terms are invalid, in the service's words.
     fn v1_payloads(&self, terms: &Terms) -> Result<Map<String, Value>, String> {
         self.payloads(terms)
     }
 
-    /// Lets the swap contract take a user's tokens from now on, so that a payment needs no approval. Only EVM chains and Tron do.
+    /// Allows the swap contract to take a user's tokens, so that a payment needs no approval. Only EVM chains and
+    /// Tron have allowances.
     ///
     /// # Errors
     ///
-    /// What is wrong with the terms.
+    /// Fails if the terms are invalid.
     fn approve(&mut self, _terms: &Terms) -> Result<(), String> {
         Ok(())
     }
 
-    /// Gasless initiation: submits what the user has signed, and pays for it.
+    /// Initiates gaslessly: submits what the user has signed, and pays the fee.
     ///
     /// # Errors
     ///
-    /// Why it cannot be done.
+    /// Fails if the transaction is refused.
     fn initiate(&mut self, terms: &Terms, signature: &str) -> Result<String, String>;
 
-    /// Returns the solver locks a leg, or with `is_source` somebody locks it for a user whom the sandbox plays.
+    /// Locks one side as the solver. With `is_source`, locks it on behalf of a simulated user.
     ///
     /// # Errors
     ///
-    /// Why the chain refuses it.
+    /// Fails if the chain refuses the transaction.
     fn lock(&mut self, terms: &Terms) -> Result<String, String>;
 
-    /// The solver, or the relayer for the user, redeems.
+    /// Redeems one side, as the solver or as the user's relayer.
     ///
     /// # Errors
     ///
-    /// Why the chain refuses it.
+    /// Fails if the chain refuses the transaction.
     fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String>;
 
-    /// The solver, or the relayer for the user, takes it back after the timelock.
+    /// Refunds one side after the timelock, as the solver or as the user's relayer.
     ///
     /// # Errors
     ///
-    /// Why the chain refuses it.
+    /// Fails if the chain refuses the transaction.
     fn refund(&mut self, terms: &Terms) -> Result<String, String>;
 
-    /// Returns the hashes that the user signs for a refund before the timelock, in hex. Only Bitcoin-like chains have it.
+    /// Returns the hashes, in hex, that the user signs for a refund before the timelock. Only Bitcoin-like chains
+    /// have this refund.
     ///
     /// # Errors
     ///
-    /// Why there are none.
+    /// Fails if the chain has no such refund, or if there is nothing to refund.
     fn instant_refund_hashes(&self, _terms: &Terms) -> Result<Vec<String>, String> {
         Err("this chain has no instant refund".to_owned())
     }
@@ -211,20 +216,21 @@ pub trait Engine: Send {
     ///
     /// # Errors
     ///
-    /// Why it cannot be done.
+    /// Fails if the refund is not possible.
     fn instant_refund(&mut self, _terms: &Terms, _signatures: &[String]) -> Result<String, String> {
         Err("this chain has no instant refund".to_owned())
     }
 
-    /// Makes blocks. Pending transactions go into the first; more than a hundred thousand empty ones take no noticeable time. A real node
-    /// makes each of them, so it makes a limited number at once, and none if it has ended.
+    /// Makes blocks. The first contains the pending transactions. Even a hundred thousand empty blocks take no
+    /// noticeable time. A real node has to make each block, so the number is limited there. If the node has ended,
+    /// none is made.
     fn mine(&mut self, blocks: u64);
 
-    /// Takes back the newest blocks and what they held; where an engine cannot, an error says so.
+    /// Rolls back the newest blocks with their transactions.
     ///
     /// # Errors
     ///
-    /// Why it cannot be done.
+    /// Fails if the engine cannot roll back, or not this far.
     fn reorganize(&mut self, _depth: u64) -> Result<(), String> {
         Err("this chain does not reorganize".to_owned())
     }
@@ -232,23 +238,24 @@ pub trait Engine: Send {
     /// Returns the newest block, slot or checkpoint.
     fn height(&self) -> u64;
 
-    /// Returns whether a timelock is over that began in a block: at `height`, seen at `at` milliseconds since 1970.
+    /// Returns whether a timelock has expired that began in a block at `height`, which was seen at `at` milliseconds
+    /// since 1970.
     fn is_over(&self, height: u64, _at: u64, timelock: u64) -> bool {
         self.height() > height.saturating_add(timelock)
     }
 
-    /// Returns how many transactions wait for a block.
+    /// Returns the number of pending transactions.
     fn pending(&self) -> usize;
 
-    /// Returns how many blocks after its own a transaction is final by the strictest rule that wallets apply.
+    /// Returns after how many further blocks a transaction is final by the strictest rule that wallets apply.
     fn depth(&self) -> u64;
 
-    /// Nominal milliseconds between blocks: without transactions, blocks come this often.
+    /// Returns the nominal milliseconds between blocks. Without pending transactions, blocks come this often.
     fn interval(&self) -> u64;
 
-    /// Returns what blocks have done to swaps since the last call.
+    /// Returns the effects of blocks on swaps since the last call.
     fn events(&mut self) -> Vec<Event>;
 
-    /// Answers a call of a wallet as a node of this chain does. Any bytes may come in.
+    /// Answers a wallet's call as a node of this chain does. The request may contain any bytes.
     fn answer(&mut self, request: &Request) -> Reply;
 }

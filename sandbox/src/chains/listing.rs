@@ -1,4 +1,4 @@
-//! The rows of `GET /v2/chains` and `GET /v2/assets`, which have the same members in every family.
+//! The entries of `GET /v2/chains` and `GET /v2/assets`. They have the same members in every family.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 pub(super) struct ChainRow<'a> {
     /// The name in asset ids.
     pub chain: &'a str,
-    /// Family and network, such as `evm:8453`.
+    /// The family and network, for example `evm:8453`.
     pub id: String,
-    /// The name for people.
+    /// The display name.
     pub title: String,
     /// The symbol of the coin that pays fees, in lower case.
     pub coin: &'a str,
-    /// The timelocks of a source and of a destination, in the chain's units.
+    /// The timelocks of source and destination, in the chain's units.
     pub timelocks: [u64; 2],
     /// The schemas of its HTLCs.
     pub htlcs: Value,
@@ -41,17 +41,17 @@ impl ChainRow<'_> {
 
 /// An asset.
 pub(super) struct AssetRow<'a> {
-    /// The chain's name in asset ids.
+    /// The name of the chain in asset ids.
     pub chain: &'a str,
-    /// The chain's network: a number on EVM and Tron, a name elsewhere.
+    /// The chain's network: a number on EVM chains and Tron, elsewhere a name.
     pub network: Value,
     /// The symbol in lower case.
     pub symbol: &'a str,
     pub decimals: u8,
-    /// The least and the most that is swapped, in base units.
+    /// The minimum and maximum amount of a swap, in base units.
     pub limits: [String; 2],
     pub htlc: Value,
-    /// `null` for the chain's coin.
+    /// The token. `null` for the chain's own coin.
     pub token: Value,
 }
 
@@ -75,7 +75,7 @@ impl AssetRow<'_> {
     }
 }
 
-/// Returns the price of a symbol in cents: round, and of the right size.
+/// Returns the price of a symbol in cents. Prices are round numbers of the right magnitude.
 pub(super) const fn cents(symbol: &str) -> u32 {
     match symbol.as_bytes() {
         b"btc" | b"wbtc" | b"cbbtc" | b"btcb" => 10_000_000,

@@ -1,4 +1,4 @@
-//! A real node that takes the place of an engine: its process, its files and calls of its JSON-RPC.
+//! A real node in place of an engine: its process, its files, and calls of its JSON-RPC.
 
 use std::env;
 use std::ffi::OsString;
@@ -57,7 +57,7 @@ impl Drop for Files {
     }
 }
 
-/// Why a call of a node has no result.
+/// Why a call of a node returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
     /// The node's own error.

@@ -1,5 +1,5 @@
-//! The front: the HTTP interface of an Esplora server, with the texts of its errors, and the fee rates of a mempool.space server, which
-//! wallets ask for too.
+//! The HTTP interface of an Esplora server, including its error texts. It also serves the fee rates of a
+//! mempool.space server, which some wallets request.
 //!
 //! <https://github.com/Blockstream/esplora/blob/master/API.md>
 
@@ -12,15 +12,15 @@ use super::ledger::{Block, Entry, Ledger, ScriptHash, script_hash};
 use super::shapes;
 use crate::http::{Reply, Request};
 
-/// The mined transactions on a page, and the blocks on one.
+/// The number of mined transactions, or of blocks, on a page.
 const PAGE: usize = 25;
 const PAGE_OF_BLOCKS: usize = 10;
-/// The most transactions of the mempool in a history.
+/// The maximum number of mempool transactions in a history.
 const MAX_WAITING: usize = 50;
-/// The most unspent outputs in a list.
+/// The maximum number of unspent outputs in a list.
 const MAX_UNSPENT: usize = 500;
 
-/// Status and text of an error.
+/// The status and the text of an error.
 type Failure = (u16, String);
 
 fn invalid(text: &str) -> Failure {
@@ -31,7 +31,7 @@ fn missing(text: &str) -> Failure {
     (404, text.to_owned())
 }
 
-/// Answers a call of a client. Some put `/api` in front of every path.
+/// Answers a client's call. Some clients put `/api` in front of every path.
 pub(super) fn answer(ledger: &mut Ledger, request: &Request) -> Reply {
     let path = request.path.strip_prefix("/api").filter(|rest| rest.starts_with('/')).unwrap_or(&request.path);
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -40,7 +40,7 @@ pub(super) fn answer(ledger: &mut Ledger, request: &Request) -> Reply {
             std::str::from_utf8(&request.body).map_err(|error| invalid(&error.to_string())).and_then(|hex| send(ledger, hex))
         }
         ("GET", ["broadcast"]) => request.parameter("tx").ok_or_else(|| invalid("Missing tx")).and_then(|hex| send(ledger, &hex)),
-        // A node's own RPC, for clients that use it in place of Esplora.
+        // The node's own RPC, for clients that use it instead of Esplora.
         ("POST", [""]) => ledger.pass(request).ok_or_else(|| missing("")),
         ("GET" | "HEAD", parts) => get(ledger, parts),
         _ => None.ok_or_else(|| missing("")),
@@ -110,8 +110,8 @@ fn at_height(ledger: &Ledger, height: u32) -> Result<&Block, Failure> {
     ledger.blocks.get(&height).ok_or_else(|| missing("Block not found"))
 }
 
-/// Sat/vB by the number of blocks. Blocks are never full, so these are what estimates of quiet days are. The service's clients count too
-/// few bytes, so the minimum is not enough for what they want within an hour or two.
+/// Returns the fee rate in sat/vB for confirmation within a number of blocks. Blocks are never full, so these are the
+/// rates of quiet days. The service's clients underestimate sizes, so rates for the next hours are above the minimum.
 const fn rate(blocks: u32) -> f64 {
     match blocks {
         1 => 3.0,
@@ -168,7 +168,7 @@ fn block(ledger: &Ledger, hash: BlockHash, rest: &[&str]) -> Result<Reply, Failu
 
 fn transaction(ledger: &Ledger, txid: Txid, rest: &[&str]) -> Result<Reply, Failure> {
     let found = ledger.entries.get(&txid);
-    // These two do not mind whether the transaction is known.
+    // These two paths also work for unknown transactions.
     match rest {
         ["status"] => return Ok(Reply::json(200, &shapes::status(ledger, found))),
         ["outspend", vout] => return Ok(Reply::json(200, &shapes::outspend(ledger, OutPoint { txid, vout: number(vout)? }))),
@@ -203,7 +203,7 @@ fn transaction(ledger: &Ledger, txid: Txid, rest: &[&str]) -> Result<Reply, Fail
     }
 }
 
-/// Returns the hashes beside the path from a transaction to the root, as Electrum servers give them.
+/// Returns the Merkle branch of a transaction, in the format of Electrum servers.
 fn branch(txids: &[Txid], position: usize) -> Vec<String> {
     let (mut layer, mut index) = (txids.iter().map(|txid| txid.to_raw_hash()).collect::<Vec<_>>(), position);
     let mut beside = Vec::new();

@@ -1,4 +1,4 @@
-//! The swap contract: a taproot output with three scripts and an internal key that nobody can sign for.
+//! The swap contract: a taproot output with three scripts and an unspendable internal key.
 
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::key::{Secp256k1, UntweakedPublicKey};
@@ -15,7 +15,7 @@ pub(super) const INTERNAL_KEY: [u8; 32] = [
     0x53, 0x92, 0x02, 0x90, 0xc0, 0x41, 0x0c, 0xf3, 0x88, 0xf0,
 ];
 
-/// The ways to spend it.
+/// The script paths that can spend the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaf {
     Redeem,
@@ -32,7 +32,7 @@ pub(super) struct Htlc {
 }
 
 impl Htlc {
-    /// Builds the tree, or `None` for a timelock of zero, which nobody would use.
+    /// Builds the script tree. Returns `None` for a timelock of zero.
     pub(super) fn new(
         secp: &Secp256k1<All>,
         initiator: XOnlyPublicKey,
@@ -71,7 +71,7 @@ impl Htlc {
         TapLeafHash::from_script(self.script(leaf), LeafVersion::TapScript)
     }
 
-    /// Returns the sequence of an input that spends by a leaf.
+    /// Returns the sequence of an input that is spent through a leaf.
     pub(super) fn sequence(&self, leaf: Leaf) -> Sequence {
         match leaf {
             Leaf::Redeem => Sequence::ENABLE_RBF_NO_LOCKTIME,
@@ -80,7 +80,7 @@ impl Htlc {
         }
     }
 
-    /// Returns the witness of a leaf, with the items that its script takes in front.
+    /// Returns the witness of a leaf. `items` are the inputs of its script.
     pub(super) fn witness(&self, leaf: Leaf, items: &[&[u8]]) -> Witness {
         let mut witness = Witness::from_slice(items);
         let script = self.script(leaf).clone();
@@ -91,10 +91,10 @@ impl Htlc {
     }
 }
 
-/// Returns what a spend did to a swap, told by its witness; `None` for a spend of something else.
+/// Returns the effect of a spend on a swap, as its witness reveals it, or `None` for a spend of something else.
 pub(super) fn change(witness: &Witness) -> Option<Change> {
     let mut items: Vec<&[u8]> = witness.iter().collect();
-    // The annex of BIP-341 is not the script's.
+    // The annex of BIP-341 is not part of the script's input.
     if items.len() >= 2 && items.last().is_some_and(|item| item.first() == Some(&0x50)) {
         items.pop();
     }

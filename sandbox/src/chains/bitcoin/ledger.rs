@@ -1,7 +1,7 @@
 //! Blocks, the mempool, and the indexes over both that an Esplora server has.
 //!
-//! Without a node, headers, Merkle roots and witness commitments are real, and headers have the work of a regression-test network, which
-//! is two hashes a block. The reward of blocks is not claimed, which consensus allows.
+//! Without a node, the headers, Merkle roots and witness commitments are still valid. Headers have the work of a
+//! regtest network, which is two hashes per block. Blocks do not claim their reward, which consensus allows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,29 +20,30 @@ use bitcoin::{
 use super::litecoind::Litecoind;
 use super::network::Network;
 
-/// The height in the [`Place`] of a transaction that waits for a block.
+/// The height in the [`Place`] of a pending transaction.
 const WAITING: u32 = u32::MAX;
-/// The most transactions that a block takes, in weight units.
+/// The maximum weight of a block's transactions.
 const MAX_BLOCK_WEIGHT: u64 = 3_990_000;
-/// How many blocks of a long run of empty ones are made: the others have no headers, as on a pruned node.
+/// How many blocks at the end of a long run of empty ones are stored. The others have no headers, as on a pruned
+/// node.
 const MADE: u64 = 144;
-/// From how many blocks on a run is long.
+/// The length from which a run of empty blocks is long.
 const LONG: u64 = 1_000;
-/// How many blocks can be taken back.
+/// How many blocks can be rolled back.
 const MAX_REORGANIZATION: u32 = 100;
-/// From how many transactions or blocks on old ones are dropped.
+/// The number of transactions or blocks from which old ones are dropped.
 const KEEP: usize = 20_000;
-/// How deep a block must be before anything of it is dropped.
+/// How deep a block must be before any of it is dropped.
 const KEEP_BLOCKS: u32 = 288;
 
-/// By what Esplora's index knows a script: its SHA-256.
+/// The SHA-256 hash of a script, which is the key of Esplora's index.
 pub(super) type ScriptHash = [u8; 32];
 
 pub(super) fn script_hash(script: &Script) -> ScriptHash {
     sha256::Hash::hash(script.as_bytes()).to_byte_array()
 }
 
-/// Height and position in the block; for a transaction that waits, [`WAITING`] and its turn.
+/// The height and the position in the block. For a pending transaction, [`WAITING`] and its order of arrival.
 type Place = (u32, u32);
 
 /// A block.
@@ -58,15 +59,15 @@ pub(super) struct Block {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) transaction: Arc<Transaction>,
-    /// What its inputs spend; empty for a coinbase transaction.
+    /// The outputs that its inputs spend. Empty for a coinbase transaction.
     pub(super) prevouts: Vec<TxOut>,
-    /// In virtual bytes.
+    /// The size in virtual bytes.
     pub(super) vsize: u64,
     place: Place,
 }
 
 impl Entry {
-    /// Returns the height of its block.
+    /// Returns the height of the transaction's block.
     pub(super) fn height(&self) -> Option<u32> {
         Some(self.place.0).filter(|height| *height != WAITING)
     }
@@ -91,27 +92,27 @@ pub(super) struct Ledger {
     pub(super) blocks: BTreeMap<u32, Block>,
     pub(super) heights: HashMap<BlockHash, u32>,
     pub(super) entries: HashMap<Txid, Entry>,
-    /// The inputs that spend outputs, also those in the mempool.
+    /// The inputs that spend outputs, including those in the mempool.
     pub(super) spends: HashMap<OutPoint, (Txid, u32)>,
-    /// Outputs that nothing spends, also those in the mempool.
+    /// The outputs that nothing spends, including those in the mempool.
     unspent: BTreeSet<(ScriptHash, OutPoint)>,
     history: BTreeSet<(ScriptHash, Place, Txid)>,
     pub(super) waiting: BTreeSet<(u32, Txid)>,
-    /// How many transactions have come into the mempool, and how many blocks were made.
+    /// How many transactions have entered the mempool, and how many blocks were made.
     turns: u32,
     made: u64,
-    /// Below this height everything has been dropped that can be.
+    /// Below this height, everything that can be dropped has been.
     dropped: u32,
-    /// The height from which on nobody has read yet what blocks did to swaps.
+    /// The first height whose effects on swaps have not been read yet.
     pub(super) unread: u32,
-    /// The height of the block that pays the accounts. It is never taken back.
+    /// The height of the block that funds the accounts. It is never rolled back.
     pub(super) first: u32,
-    /// The node that judges transactions and makes blocks; without one, the rules of the sandbox do.
+    /// The node that validates transactions and makes blocks. Without one, the sandbox's own rules apply.
     pub(super) node: Option<Arc<Litecoind>>,
 }
 
 impl Ledger {
-    /// Returns the genesis block, and one that creates the first coins.
+    /// Returns a ledger with the genesis block and a block that creates the first coins.
     pub(super) fn new(network: Network, coins: Vec<TxOut>, now: u64) -> Self {
         let mut ledger = Self::genesis(network, None);
         ledger.append(ledger.network.start(), Vec::new(), coins, now);
@@ -119,16 +120,17 @@ impl Ledger {
         ledger
     }
 
-    /// The chain begins for users after the newest block.
+    /// Marks the newest block as the one before users' first.
     pub(super) fn begin(&mut self) {
         self.first = self.height();
         self.unread = self.next();
     }
 
-    /// Returns the genesis block alone.
+    /// Returns a ledger with only the genesis block.
     pub(super) fn genesis(network: Network, node: Option<Litecoind>) -> Self {
         let header = network.genesis();
-        // The only transaction of the block is its Merkle root. As on any node, it is not in the index.
+        // The id of the block's only transaction is its Merkle root. As on any node, the transaction is not in the
+        // index.
         let txids = vec![Txid::from_raw_hash(header.merkle_root.to_raw_hash())];
         let genesis = Block { height: 0, hash: header.block_hash(), header, txids };
         Self {
@@ -169,19 +171,19 @@ impl Ledger {
         times.get(times.len() / 2).copied().unwrap_or_default()
     }
 
-    /// Returns an output that a block or the mempool created, spent or not.
+    /// Returns an output that a block or the mempool created, whether or not it is spent.
     pub(super) fn output(&self, outpoint: &OutPoint) -> Option<&TxOut> {
         let index = usize::try_from(outpoint.vout).ok()?;
         self.entries.get(&outpoint.txid)?.transaction.output.get(index).filter(|output| !output.script_pubkey.is_op_return())
     }
 
-    /// Returns the transactions that pay or spend a script, those that wait for a block first, then the newest.
+    /// Returns the transactions that pay or spend a script: pending ones first, then the newest.
     pub(super) fn history(&self, script: ScriptHash) -> impl Iterator<Item = (&Txid, &Entry)> {
         let range = (script, (0, 0), Txid::all_zeros())..=(script, (WAITING, u32::MAX), Txid::from_byte_array([0xff; 32]));
         self.history.range(range).rev().filter_map(|(_, _, txid)| Some((txid, self.entries.get(txid)?)))
     }
 
-    /// Returns the outputs to a script that neither a block nor the mempool spends, with the transactions that created them.
+    /// Returns the outputs to a script that neither a block nor the mempool spends, with their transactions.
     pub(super) fn unspent(&self, script: ScriptHash) -> impl Iterator<Item = (OutPoint, &TxOut, &Entry)> {
         let first = OutPoint { txid: Txid::all_zeros(), vout: 0 };
         let last = OutPoint { txid: Txid::from_byte_array([0xff; 32]), vout: u32::MAX };
@@ -189,7 +191,7 @@ impl Ledger {
         range.filter_map(|(_, outpoint)| Some((*outpoint, self.output(outpoint)?, self.entries.get(&outpoint.txid)?)))
     }
 
-    /// Returns what blocks have paid to a script and no block has spent, in base units.
+    /// Returns the confirmed balance of a script, in base units.
     pub(super) fn balance(&self, script: &Script) -> u64 {
         let mined = self.unspent(script_hash(script)).filter(|(_, _, entry)| entry.height().is_some());
         let held = mined.map(|(_, output, _)| output.value.to_sat()).fold(0, u64::saturating_add);
@@ -200,7 +202,7 @@ impl Ledger {
         spent.map(|(_, output)| output.value.to_sat()).fold(held, u64::saturating_add)
     }
 
-    /// Takes a transaction into the mempool. It has been checked, and nothing else spends what it spends.
+    /// Adds a transaction to the mempool. The caller has checked it, and that nothing else spends its inputs.
     pub(super) fn push(&mut self, transaction: Transaction) -> Txid {
         self.turns = self.turns.saturating_add(1).min(WAITING.saturating_sub(1));
         let turn = self.turns;
@@ -229,7 +231,7 @@ impl Ledger {
         txid
     }
 
-    /// Removes a transaction as if it had never been there. What spends its outputs has to be removed before.
+    /// Removes a transaction as if it had never existed. Whatever spends its outputs must have been removed before.
     pub(super) fn remove(&mut self, txid: &Txid) -> Option<Arc<Transaction>> {
         let entry = self.forget(txid)?;
         for (input, output) in entry.transaction.input.iter().zip(&entry.prevouts) {
@@ -242,7 +244,7 @@ impl Ledger {
         Some(entry.transaction)
     }
 
-    /// Drops a transaction, but not what it did.
+    /// Drops a transaction but keeps its effects.
     fn forget(&mut self, txid: &Txid) -> Option<Entry> {
         let entry = self.entries.remove(txid)?;
         for script in entry.scripts() {
@@ -252,10 +254,11 @@ impl Ledger {
         Some(entry)
     }
 
-    /// Makes blocks, of which the first takes what waits. Blocks are an interval apart, and the last one is new.
+    /// Makes blocks. The first contains the pending transactions. Blocks are an interval apart, and the last one has
+    /// the current time.
     pub(super) fn mine(&mut self, count: u64, now: u64) {
         if self.node.is_some() {
-            // Whoever sees the height sees how far it came.
+            // The caller can see from the height how many were made.
             let _ = self.generate(count, now);
             return;
         }
@@ -266,7 +269,7 @@ impl Ledger {
         let mut txids = Vec::new();
         for (_, txid) in &self.waiting {
             let weight = self.entries.get(txid).map_or(0, |entry| entry.transaction.weight().to_wu());
-            // Those that come later may spend its outputs.
+            // Later transactions may spend the outputs of this one.
             let Some(left) = room.checked_sub(weight) else { break };
             room = left;
             txids.push(*txid);
@@ -286,7 +289,7 @@ impl Ledger {
         }
     }
 
-    /// Makes a block of one transaction of the mempool. A node that makes extension blocks cannot leave out the others.
+    /// Makes a block of a single transaction in the mempool. A node with extension blocks includes the others too.
     pub(super) fn mine_only(&mut self, txid: Txid, now: u64) -> Result<(), String> {
         if self.node.is_some() {
             return self.generate(1, now).map_err(|error| error.to_string());
@@ -295,7 +298,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Makes a block. Without a block before it, there is a run of blocks that are not known.
+    /// Makes a block. If the preceding block does not exist, the blocks between count as an unknown run.
     fn append(&mut self, height: u32, waiting: Vec<Txid>, coins: Vec<TxOut>, time: u64) {
         self.made = self.made.saturating_add(1);
         let tip = self.blocks.last_key_value().map(|(tip, block)| (*tip, block.hash, block.header.time));
@@ -328,7 +331,7 @@ impl Ledger {
         self.insert(Block { height, hash, header, txids });
     }
 
-    /// Puts a block on top, whose transactions are in the index.
+    /// Adds a block whose transactions are already in the index.
     pub(super) fn insert(&mut self, block: Block) {
         self.heights.insert(block.hash, block.height);
         self.blocks.insert(block.height, block);
@@ -343,7 +346,8 @@ impl Ledger {
         }
     }
 
-    /// The height makes its id unique (BIP-34), and the count does so among blocks of one height.
+    /// Returns a coinbase transaction. The height makes its id unique (BIP-34), and the count does so among blocks of
+    /// one height.
     fn coinbase(&self, height: u32, coins: Vec<TxOut>, root: Option<WitnessMerkleNode>) -> Transaction {
         let reserved = [0; 32];
         let commitment = root.map(|root| WholeBlock::compute_witness_commitment(&root, &reserved).to_byte_array()).unwrap_or_default();
@@ -356,7 +360,8 @@ impl Ledger {
         Transaction { version: transaction::Version::TWO, lock_time: absolute::LockTime::ZERO, input, output }
     }
 
-    /// Takes back the newest blocks. What they held waits again, as far as it is still valid; what a coinbase created is gone.
+    /// Rolls back the newest blocks. Their transactions return to the mempool if they are still valid. Outputs of
+    /// their coinbase transactions are gone.
     pub(super) fn take_back(&mut self, depth: u64) -> Result<(), String> {
         let depth = u32::try_from(depth).unwrap_or(WAITING);
         let tip = self.height();
@@ -369,14 +374,14 @@ impl Ledger {
         }
         for transaction in self.unmake(kept).into_iter().rev() {
             if !transaction.is_coinbase() {
-                // What has become invalid leaves, as on a node.
+                // Transactions that have become invalid are dropped, as on a node.
                 let _ = self.accept(Arc::unwrap_or_clone(transaction));
             }
         }
         Ok(())
     }
 
-    /// Removes the blocks above a height and the mempool. Returns their transactions, the newest first.
+    /// Removes the mempool and the blocks above a height. Returns their transactions, newest first.
     pub(super) fn unmake(&mut self, kept: u32) -> Vec<Arc<Transaction>> {
         self.unread = self.unread.min(kept.saturating_add(1));
         let removed = self.blocks.split_off(&kept.saturating_add(1));
@@ -389,7 +394,7 @@ impl Ledger {
         txids.iter().rev().filter_map(|txid| self.remove(txid)).collect()
     }
 
-    /// Returns a block as it goes over the wire, if everything in it is still known.
+    /// Returns a serialized block, if all of its transactions are still stored.
     pub(super) fn raw(&self, block: &Block) -> Option<Vec<u8>> {
         if let Some(node) = &self.node {
             return node.raw(&block.hash).ok();
@@ -398,7 +403,7 @@ impl Ledger {
         Some(serialize(&WholeBlock { header: block.header, txdata: transactions.collect::<Option<_>>()? }))
     }
 
-    /// Drops old transactions whose outputs were all spent long ago, and old empty blocks. What is unspent stays.
+    /// Drops old empty blocks, and old transactions whose outputs were all spent long ago. Unspent outputs are kept.
     fn drop_old(&mut self) {
         while (self.entries.len() > KEEP || self.blocks.len() > KEEP) && self.dropped.saturating_add(KEEP_BLOCKS) < self.height() {
             let next = self.blocks.range(self.dropped..).next().map(|(height, block)| (*height, block.hash, block.txids.clone()));
@@ -424,7 +429,7 @@ impl Ledger {
         }
     }
 
-    /// Returns whether blocks up to a height have spent every output of a transaction.
+    /// Returns whether the blocks up to a height have spent every output of a transaction.
     fn is_over(&self, txid: &Txid, height: u32) -> bool {
         let is_spent = |outpoint: &OutPoint| {
             let spender = self.spends.get(outpoint).map(|(spender, _)| self.entries.get(spender));

@@ -1,4 +1,4 @@
-//! What a node takes into its mempool, and in which words it refuses the rest: the rules and texts of Bitcoin Core.
+//! The mempool's rules for accepting transactions, with the error texts of Bitcoin Core.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use countersign_proofs_bitcoin::verify;
 
 use super::ledger::{Entry, Ledger, sum};
 
-/// The most ancestors and descendants in the mempool, a transaction itself included.
+/// The maximum number of ancestors or descendants in the mempool, including the transaction itself.
 const MAX_CHAIN: usize = 25;
-/// The most transactions that one may replace.
+/// The maximum number of transactions that one may replace.
 const MAX_REPLACED: usize = 100;
-/// What `sendrawtransaction` pays at most, in base units for each virtual byte.
+/// The maximum fee rate of `sendrawtransaction`, in base units per virtual byte.
 const MAX_FEE_RATE: u64 = 10_000;
-/// What nodes relay at least, in base units for each virtual byte: also what a replacement has to pay more.
+/// The minimum relay fee rate, in base units per virtual byte. It is also the minimum increase for a replacement.
 const MIN_FEE_RATE: u64 = 1;
-/// How much waits at most: transactions, and virtual bytes.
+/// The maximum number of pending transactions, and of their virtual bytes.
 const MAX_WAITING: usize = 10_000;
 const MAX_WAITING_SIZE: u64 = 20_000_000;
 
 /// Why a node refuses a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
-    /// The code of the node's RPC.
+    /// The error code of the node's RPC.
     pub(super) code: i64,
     pub(super) message: String,
 }
@@ -34,7 +34,7 @@ fn refused<T>(message: impl Into<String>) -> Result<T, Rejection> {
 }
 
 impl Ledger {
-    /// Takes a transaction in hex, as `sendrawtransaction` does.
+    /// Accepts a transaction in hex, as `sendrawtransaction` does.
     pub(super) fn accept_hex(&mut self, hex: &str) -> Result<Txid, Rejection> {
         const FAILED: &str = "TX decode failed. Make sure the tx has at least one input.";
         if self.node.is_some() {
@@ -44,7 +44,7 @@ impl Ledger {
         self.accept(transaction.map_err(|_| Rejection { code: -22, message: FAILED.to_owned() })?)
     }
 
-    /// Takes a transaction into the mempool. One that is there already is not an error.
+    /// Accepts a transaction into the mempool. A transaction that is already there is not an error.
     pub(super) fn accept(&mut self, transaction: Transaction) -> Result<Txid, Rejection> {
         if self.node.is_some() {
             return self.send(&serialize_hex(&transaction));
@@ -70,7 +70,7 @@ impl Ledger {
         self.check_chain(&transaction, txid, &conflicts)?;
         let replaced = self.check_replacement(&transaction, txid, &conflicts, fee, vsize)?;
         if verify(&transaction, &prevouts).is_err() {
-            // The verifier does not tell the reason. Core has this word for reasons without a name.
+            // The verifier does not report a reason. Core uses this text for reasons without a name.
             return refused("mandatory-script-verify-flag-failed (unknown error)");
         }
         if fee > vsize.saturating_mul(MAX_FEE_RATE) {
@@ -87,7 +87,7 @@ impl Ledger {
         Ok(self.push(transaction))
     }
 
-    /// Returns whether the chain still has an output of a transaction.
+    /// Returns whether a transaction has an output that no block has spent.
     fn has_unspent(&self, txid: &Txid) -> bool {
         let count = self.entries.get(txid).map_or(0, |entry| entry.transaction.output.len());
         let outpoints = (0..u32::try_from(count).unwrap_or(u32::MAX)).map(|vout| OutPoint { txid: *txid, vout });
@@ -96,7 +96,7 @@ impl Ledger {
         outpoints.into_iter().any(|outpoint| self.output(&outpoint).is_some() && !is_spent(&outpoint))
     }
 
-    /// What can be seen without the chain: consensus first, then what nodes relay.
+    /// Checks the rules that do not depend on the chain: first consensus, then relay policy.
     fn check_shape(&self, transaction: &Transaction) -> Result<(), Rejection> {
         let (inputs, outputs) = (&transaction.input, &transaction.output);
         if inputs.is_empty() || outputs.is_empty() {
@@ -150,7 +150,7 @@ impl Ledger {
         self.check_final(transaction)
     }
 
-    /// The absolute locktime, for the next block.
+    /// Checks the absolute locktime for the next block.
     fn check_final(&self, transaction: &Transaction) -> Result<(), Rejection> {
         let is_over = match transaction.lock_time {
             absolute::LockTime::Blocks(height) => height.to_consensus_u32() < self.next(),
@@ -159,7 +159,7 @@ impl Ledger {
         if is_over || !transaction.is_lock_time_enabled() { Ok(()) } else { refused("non-final") }
     }
 
-    /// Returns the transactions of the mempool that spend the same outputs.
+    /// Returns the transactions in the mempool that spend the same outputs.
     fn conflicts(&self, transaction: &Transaction) -> Result<BTreeSet<Txid>, Rejection> {
         let spenders = transaction.input.iter().filter_map(|input| self.spends.get(&input.previous_output)).map(|(txid, _)| *txid);
         let is_waiting = |txid: &Txid| self.entries.get(txid).is_some_and(|entry| entry.height().is_none());
@@ -182,7 +182,7 @@ impl Ledger {
         prevouts.collect::<Option<_>>().ok_or_else(missing)
     }
 
-    /// The relative locktimes, for the next block (BIP-68).
+    /// Checks the relative locktimes for the next block (BIP-68).
     fn check_locks(&self, transaction: &Transaction) -> Result<(), Rejection> {
         if transaction.version < transaction::Version::TWO {
             return Ok(());
@@ -205,7 +205,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns the transactions of the mempool that a transaction depends on.
+    /// Returns the transactions in the mempool that a transaction depends on.
     fn ancestors(&self, transaction: &Transaction) -> BTreeSet<Txid> {
         let mut found = BTreeSet::new();
         let parents =
@@ -221,7 +221,7 @@ impl Ledger {
         found
     }
 
-    /// Returns a transaction of the mempool with all that depends on it.
+    /// Returns a transaction in the mempool with all transactions that depend on it.
     fn descendants(&self, txid: Txid) -> BTreeSet<Txid> {
         let (mut found, mut next) = (BTreeSet::new(), vec![txid]);
         while let Some(txid) = next.pop() {
@@ -248,7 +248,8 @@ impl Ledger {
         }
     }
 
-    /// Returns the rules of a replacement (BIP-125). Returns what leaves the mempool, in an order in which it can be removed.
+    /// Checks the rules for replacements (BIP-125). Returns the transactions that leave the mempool, in an order in
+    /// which they can be removed.
     fn check_replacement(
         &self,
         transaction: &Transaction,
@@ -292,12 +293,12 @@ impl Ledger {
             let why = format!("not enough additional fees to relay; {} < {}", money(more), money(needed));
             return refused(format!("insufficient fee, rejecting replacement {txid}, {why}"));
         }
-        // Later ones depend on earlier ones.
+        // Later transactions depend on earlier ones.
         Ok(self.waiting.iter().rev().map(|(_, txid)| *txid).filter(|txid| all.contains(txid)).collect())
     }
 }
 
-/// Returns what a transaction pays, or why it pays more than it has.
+/// Returns the fee of a transaction. Fails if its outputs exceed its inputs.
 fn check_amounts(transaction: &Transaction, prevouts: &[TxOut]) -> Result<u64, Rejection> {
     let (held, paid) = (sum(prevouts), sum(&transaction.output));
     match held.checked_sub(paid) {
@@ -306,7 +307,7 @@ fn check_amounts(transaction: &Transaction, prevouts: &[TxOut]) -> Result<u64, R
     }
 }
 
-/// What nodes do not relay of inputs and witnesses.
+/// Checks the relay policy for inputs and witnesses.
 fn check_inputs(transaction: &Transaction, prevouts: &[TxOut]) -> Result<(), Rejection> {
     for (input, prevout) in transaction.input.iter().zip(prevouts) {
         if prevout.script_pubkey.witness_version().is_some_and(|version| version > WitnessVersion::V1) {
@@ -314,7 +315,7 @@ fn check_inputs(transaction: &Transaction, prevouts: &[TxOut]) -> Result<(), Rej
         }
         if prevout.script_pubkey.is_p2tr() {
             let has_annex = input.witness.len() >= 2 && input.witness.last().is_some_and(|item| item.first() == Some(&0x50));
-            // A script and its control block are not items of its stack.
+            // The script and its control block are not items of the script's stack.
             let mut stack = input.witness.iter().take(input.witness.len().saturating_sub(2));
             if has_annex || stack.any(|item| item.len() > 80) {
                 return refused("bad-witness-nonstandard");
@@ -324,7 +325,7 @@ fn check_inputs(transaction: &Transaction, prevouts: &[TxOut]) -> Result<(), Rej
     Ok(())
 }
 
-/// Base units for a thousand virtual bytes, as nodes compare rates.
+/// Returns a fee rate in base units per thousand virtual bytes, which is how nodes compare rates.
 fn rate(fee: u64, vsize: u64) -> u64 {
     fee.saturating_mul(1_000).checked_div(vsize).unwrap_or_default()
 }
@@ -333,7 +334,7 @@ fn coins(units: u64) -> String {
     format!("{}.{:08}", units / 100_000_000, units % 100_000_000)
 }
 
-/// Returns an amount in coins, without the zeros at its end but with two decimals at least.
+/// Returns an amount in coins, without trailing zeros but with at least two decimals.
 fn money(units: u64) -> String {
     let text = coins(units);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

@@ -1,12 +1,13 @@
-//! Bitcoin and Litecoin: blocks and a mempool of its own, and an Esplora server in front.
+//! Bitcoin and Litecoin: blocks, a mempool, and the interface of an Esplora server.
 //!
-//! Scripts and signatures are judged by Bitcoin Core's verifier with every consensus flag, taproot included, and the mempool has the rules
-//! of Core's. What differs from the true networks: headers have the work of a regression-test network, so a client that measures work
-//! refuses the main network of Bitcoin; between block 0 and the first block of its own, and inside a long run of empty ones, a chain has
-//! no headers, as on a pruned node; coinbase outputs can be spent at once.
+//! Bitcoin Core's verifier judges scripts and signatures with every consensus flag, including taproot. The mempool
+//! follows Core's rules. There are three differences from the real networks. Headers have the work of a regtest
+//! network, so clients that measure work refuse Bitcoin's main network. As on a pruned node, there are no headers
+//! between block 0 and the chain's first own block, nor inside a long run of empty blocks. Coinbase outputs can be
+//! spent immediately.
 //!
-//! Litecoin's node can judge transactions and make blocks in the place of these rules ([`Bitcoin::beside_litecoind`]). What answers
-//! clients of Esplora is then an index beside the node, as an Esplora server is.
+//! Alternatively, Litecoin's node validates transactions and makes blocks ([`Bitcoin::beside_litecoind`]). The
+//! interface for Esplora's clients is then an index next to the node, like any Esplora server.
 
 mod esplora;
 mod htlc;
@@ -34,15 +35,16 @@ use crate::accounts;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// Who pays what comes from nowhere.
+/// The account that pays what users are given.
 const FAUCET: &str = "faucet";
-/// Coins of the accounts at the beginning: role, number of coins, and whole coins in each. Many coins let as many payments wait at once.
+/// The initial coins of the accounts: role, number of coins, and whole coins in each. With many coins, many payments
+/// can be pending at once.
 const COINS: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 100), (accounts::RELAYER, 50, 100), (FAUCET, 20, 500_000)];
-/// The same with litecoind, where coins are mined: about 15,000 are all that a regression-test network has.
+/// The same with litecoind, where coins are mined. A regtest network yields only about 15,000 of them.
 const MINED: [(&str, usize, u64); 3] = [(accounts::SOLVER, 300, 10), (accounts::RELAYER, 50, 2), (FAUCET, 20, 400)];
-/// The coins that a user starts with there.
+/// The coins that a user starts with on such a network.
 const MAX_ENDOWMENT: u128 = 100;
-/// The chain whose node litecoind can be.
+/// The chain that litecoind can serve.
 pub(crate) const LITECOIND: &str = "litecoin_regtest";
 
 /// A Bitcoin-like chain.
@@ -66,10 +68,10 @@ impl Bitcoin {
         Ok(Self { ledger, clock, secp })
     }
 
-    /// Returns the chain `litecoin_regtest` with Litecoin's node, whose program this starts, in the place of the own rules. The node ends when
-    /// this is dropped.
+    /// Starts Litecoin's node, and returns the chain `litecoin_regtest` with it in place of the sandbox's own rules.
+    /// The node stops when this is dropped.
     ///
-    /// All coins are mined, so accounts have less. At most a thousand blocks are made at once.
+    /// All coins are mined, so accounts have fewer. At most a thousand blocks are made at once.
     ///
     /// # Errors
     ///
@@ -92,7 +94,7 @@ impl Bitcoin {
         if asset == self.ledger.network.asset() { Ok(()) } else { Err(format!("{asset} is not an asset of this chain")) }
     }
 
-    /// Returns what a block did to swaps. Whoever asks knows which addresses are swaps.
+    /// Returns the effects of a block on swaps. The caller knows which addresses belong to swaps.
     fn read(&self, block: &Block) -> Vec<Event> {
         let height = block.height;
         let entries = block.txids.iter().skip(1).filter_map(|txid| Some((txid, self.ledger.entries.get(txid)?)));
@@ -117,7 +119,7 @@ impl Bitcoin {
     }
 }
 
-/// Outputs to accounts: roles, numbers of outputs, and whole coins in each.
+/// Returns outputs to accounts. A share is a role, a number of outputs, and the whole coins in each.
 fn coins(secp: &Secp256k1<All>, shares: [(&str, usize, u64); 3]) -> Result<Vec<TxOut>, String> {
     let mut outputs = Vec::new();
     for (role, count, coins) in shares {
@@ -139,7 +141,7 @@ impl Engine for Bitcoin {
         script.and_then(|script| self.ledger.network.address(&script)).unwrap_or_default()
     }
 
-    /// Makes a block that holds nothing but the payment.
+    /// Makes a block that contains only the payment.
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         self.check_asset(asset)?;
         let script_pubkey = self.ledger.network.script(account).map_err(|error| error.to_string())?;

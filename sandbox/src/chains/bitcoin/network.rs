@@ -1,4 +1,4 @@
-//! The networks of Bitcoin and Litecoin: identity, addresses, policy, and what the service lists.
+//! The networks of Bitcoin and Litecoin: their identity, addresses, policy, and what the service lists about them.
 
 use bitcoin::base58;
 use bitcoin::bech32::segwit;
@@ -18,9 +18,9 @@ use crate::chains::listing::{AssetRow, ChainRow};
 /// One network.
 #[derive(Debug, Clone)]
 pub(super) struct Network {
-    /// As in asset ids, for example `litecoin_regtest`.
+    /// The name in asset ids, for example `litecoin_regtest`.
     pub(super) name: String,
-    /// As in the registry, for example `litecoin:regtest`.
+    /// The id in the registry, for example `litecoin:regtest`.
     id: String,
     pub(super) coin: Coin,
     net: BitcoinNet,
@@ -34,7 +34,7 @@ impl Network {
         }
     }
 
-    /// Returns the true header of block 0: its hash is what clients tell networks apart by.
+    /// Returns the real header of block 0, whose hash tells clients which network they are on.
     pub(super) fn genesis(&self) -> Header {
         let bitcoin = |network| genesis_block(network).header;
         let is_called = |word: &str| self.name.ends_with(word) || self.id.ends_with(word);
@@ -50,7 +50,8 @@ impl Network {
         }
     }
 
-    /// Returns the height of the first block after the genesis block: about that of the true chain, so that explorers show something likely.
+    /// Returns the height of the first block after the genesis block. It is close to the height of the real chain, so
+    /// that it looks plausible in explorers.
     pub(super) const fn start(&self) -> u32 {
         match (self.coin, self.net) {
             (Coin::Bitcoin, BitcoinNet::Main) => 970_000,
@@ -60,7 +61,7 @@ impl Network {
         }
     }
 
-    /// Nominal seconds between blocks.
+    /// Returns the nominal seconds between blocks.
     pub(super) const fn interval(&self) -> u64 {
         match self.coin {
             Coin::Bitcoin => 600,
@@ -68,7 +69,7 @@ impl Network {
         }
     }
 
-    /// Returns how many confirmations careful wallets wait for.
+    /// Returns how many confirmations a careful wallet waits for.
     pub(super) const fn confirmations(&self) -> u64 {
         match self.coin {
             Coin::Bitcoin => 3,
@@ -76,12 +77,13 @@ impl Network {
         }
     }
 
-    /// Returns the rate at which spending an output must be worth it: `-dustrelayfee` of the coin's node.
+    /// Returns the rate below which spending an output is not worthwhile: `-dustrelayfee` of the coin's node.
     pub(super) fn dust_rate(&self) -> FeeRate {
         FeeRate::from_sat_per_vb(self.coin.profile().dust_factor.saturating_mul(3)).unwrap_or(FeeRate::DUST)
     }
 
-    /// Returns whether nodes replace transactions that do not say that they may be replaced: Bitcoin's do since version 28.
+    /// Returns whether nodes replace transactions that do not signal replaceability. Bitcoin's nodes do since version
+    /// 28.
     pub(super) const fn is_full_rbf(&self) -> bool {
         matches!(self.coin, Coin::Bitcoin)
     }
@@ -118,7 +120,7 @@ impl Network {
         Some(base58::encode_check(&[&[version], hash].concat()))
     }
 
-    /// Returns the script of an address of exactly this network.
+    /// Returns the script of an address. The address must belong to exactly this network.
     pub(super) fn script(&self, address: &str) -> Result<ScriptBuf, AddressError> {
         if address.len() > 128 || !address.is_ascii() {
             return Err(AddressError::Form);
@@ -156,7 +158,7 @@ impl Network {
     }
 }
 
-/// Returns every network of Litecoin began with the same transaction.
+/// Returns the header of a Litecoin genesis block. All of Litecoin's networks start with the same transaction.
 fn litecoin(time: u32, bits: u32, nonce: u32) -> Header {
     const ROOT: &str = "97ddfbbae6be97fd6cdf3e7ca13232a3afff2353e29badfab7f73011edd4ced9";
     Header {

@@ -1,4 +1,4 @@
-//! Blocks and transactions as an Esplora server writes them.
+//! Blocks and transactions in the JSON format of an Esplora server.
 
 use bitcoin::{OutPoint, Script, TxOut, Txid, consensus};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) fn block(ledger: &Ledger, block: &Block) -> Value {
     value
 }
 
-/// Returns where a transaction is.
+/// Returns where a transaction is: in which block, or in none.
 pub(super) fn status(ledger: &Ledger, entry: Option<&Entry>) -> Value {
     match entry.and_then(Entry::height).and_then(|height| ledger.blocks.get(&height)) {
         Some(block) => json!({
@@ -99,7 +99,7 @@ pub(super) fn outspend(ledger: &Ledger, outpoint: OutPoint) -> Value {
     }
 }
 
-/// Returns what blocks, or the mempool, have paid to a script and spent of it.
+/// Returns what blocks, or the mempool, have paid to a script and spent from it.
 pub(super) fn stats(ledger: &Ledger, script: ScriptHash, is_mined: bool) -> Value {
     let (mut funded, mut spent, mut count) = ((0_u64, 0_u64), (0_u64, 0_u64), 0_u64);
     for (_, entry) in ledger.history(script).filter(|(_, entry)| entry.height().is_some() == is_mined) {

@@ -1,4 +1,4 @@
-//! What the solver, and for users who hold no key the relayer, does on this chain.
+//! The solver's transactions on this chain. The relayer uses them for users without a key.
 
 use std::cmp::Reverse;
 
@@ -19,15 +19,15 @@ use super::ledger::script_hash;
 use crate::accounts;
 use crate::chains::engine::Terms;
 
-/// What the sandbox's own transactions pay, in base units for each virtual byte.
+/// The fee rate of the sandbox's own transactions, in base units per virtual byte.
 const FEE_RATE: u64 = 2;
-/// From how many coins on a payment gathers small ones, and how many.
+/// With more confirmed coins than this, a payment spends the smallest ones first. [`GATHERED`] is their number.
 const MANY: usize = 500;
 const GATHERED: usize = 3;
 /// The hash type of an instant refund.
 const SINGLE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
 
-/// A key with the script that it is paid to.
+/// A key with the script of its own coins.
 #[derive(Debug, Clone)]
 pub(super) struct Holder {
     pair: Keypair,
@@ -44,7 +44,7 @@ impl Holder {
     }
 }
 
-/// An output, and how it is spent.
+/// An output to spend.
 type Coin = (OutPoint, TxOut);
 
 impl Bitcoin {
@@ -52,7 +52,8 @@ impl Bitcoin {
         Holder::new(&self.secp, &accounts::key(role))
     }
 
-    /// Returns the key of a leg whose request has no public key of the user. The service holds it, so such a user trusts the service.
+    /// Returns the key of a side whose request had no public key of the user. The service holds this key, so such a
+    /// user trusts the service.
     fn held(&self, terms: &Terms) -> Result<Holder, String> {
         let side = if terms.is_source { "source" } else { "destination" };
         self.holder(&format!("{side} of {}", hex::encode(terms.secret_hash)))
@@ -82,7 +83,7 @@ impl Bitcoin {
         self.ledger.accept(transaction).map(|txid| txid.to_string()).map_err(|rejection| rejection.message)
     }
 
-    /// Pays the HTLC: the solver's side from its own coins, a user's from the relayer's.
+    /// Pays the HTLC. The solver's side is paid from the solver's coins, a user's side from the relayer's.
     pub(super) fn pay_htlc(&mut self, terms: &Terms) -> Result<String, String> {
         let script_pubkey = self.htlc(terms)?.script_pubkey();
         let payer = self.holder(if terms.is_source { accounts::RELAYER } else { accounts::SOLVER })?;
@@ -90,20 +91,21 @@ impl Bitcoin {
         self.submit(payment)
     }
 
-    /// Returns a payment from the coins of a key. The most valuable confirmed coins go first, then its own unconfirmed change.
+    /// Returns a payment from a key's coins. The most valuable confirmed coins are used first, then unconfirmed
+    /// change.
     pub(super) fn payment(&self, payer: &Holder, outputs: Vec<TxOut>, with_change: bool) -> Result<Transaction, String> {
         let empty = new_transaction(Vec::new(), outputs);
         self.with_coins(payer, empty, &[], with_change)
     }
 
-    /// Adds coins of a key to a transaction, and the change. What it has of inputs is signed, and spends `held`.
+    /// Adds coins of a key and change to a transaction. Its existing inputs are signed and spend `held`.
     fn with_coins(&self, payer: &Holder, start: Transaction, held: &[TxOut], pending: bool) -> Result<Transaction, String> {
         let unspent = self.ledger.unspent(script_hash(&payer.script));
         let mut coins: Vec<_> = unspent.filter(|(_, _, entry)| pending || entry.height().is_some()).collect();
         coins.sort_by_key(|(outpoint, output, entry)| (entry.height().is_none(), Reverse(output.value), *outpoint));
         let confirmed = coins.partition_point(|(_, _, entry)| entry.height().is_some());
         if let Some(confirmed) = coins.get_mut(..confirmed).filter(|confirmed| confirmed.len() > MANY) {
-            // Redemptions leave small coins, which payments gather again.
+            // Redemptions leave small coins behind, which payments collect.
             confirmed.rotate_right(GATHERED);
         }
         let paid = super::ledger::sum(&start.output);
@@ -111,7 +113,7 @@ impl Bitcoin {
         let fixed = transaction.input.len();
         transaction.output.push(TxOut { value: Amount::ZERO, script_pubkey: payer.script.clone() });
         for (outpoint, output, _) in coins {
-            // A signature and a key of the greatest length.
+            // A signature and a key of the maximum length.
             let witness = Witness::from_slice(&[&[0; 72][..], &[0; 33]]);
             transaction.input.push(new_input(outpoint, Sequence::ENABLE_RBF_NO_LOCKTIME, witness));
             prevouts.push(output.clone());
@@ -126,7 +128,7 @@ impl Bitcoin {
         Err("the account does not have that much".to_owned())
     }
 
-    /// Signs the inputs from `first` on, which spend outputs of a key.
+    /// Signs the inputs from `first` on. They spend outputs of the key.
     fn signed(&self, payer: &Holder, transaction: Transaction, prevouts: &[TxOut], first: usize) -> Result<Transaction, String> {
         let mut cache = SighashCache::new(transaction);
         let secret = SecretKey::from_keypair(&payer.pair);
@@ -143,9 +145,10 @@ impl Bitcoin {
         Ok(cache.into_transaction())
     }
 
-    /// Returns the outputs of an HTLC that are unspent: the one that covers the amount, or all of them if only together they do.
+    /// Returns the unspent outputs of an HTLC: the one that covers the amount, or all of them if only their sum does.
     ///
-    /// Dust beside the payment is left alone: whoever can refund it early could throw the whole transaction out of the mempool.
+    /// Dust next to the payment is not spent. Whoever can refund the dust early could evict the whole transaction
+    /// from the mempool.
     fn deposits(&self, htlc: &Htlc, amount: u128) -> Result<Vec<Coin>, String> {
         let unspent = self.ledger.unspent(script_hash(&htlc.script_pubkey()));
         let mut coins: Vec<_> = unspent.map(|(outpoint, output, entry)| (entry.height().unwrap_or(u32::MAX), outpoint, output)).collect();
@@ -159,7 +162,7 @@ impl Bitcoin {
         }
     }
 
-    /// Takes an HTLC with the secret.
+    /// Redeems an HTLC with the secret.
     pub(super) fn redeem_htlc(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
         let (htlc, by, to) = self.spender(terms, terms.is_source)?;
         let coins = self.deposits(&htlc, terms.amount)?;
@@ -170,7 +173,7 @@ impl Bitcoin {
         self.submit(transaction)
     }
 
-    /// Takes an HTLC back after its timelock.
+    /// Refunds an HTLC after its timelock.
     pub(super) fn refund_htlc(&mut self, terms: &Terms) -> Result<String, String> {
         let (htlc, by, to) = self.spender(terms, !terms.is_source)?;
         let coins = self.deposits(&htlc, terms.amount)?;
@@ -178,7 +181,8 @@ impl Bitcoin {
         self.submit(transaction)
     }
 
-    /// Who can spend an HTLC, and where the coins go: the solver to its own script, or for the user whoever holds the user's key.
+    /// Returns who can spend an HTLC, and the script that receives the coins. The solver is paid to its own script.
+    /// For the user, it is the holder of the user's key.
     fn spender(&self, terms: &Terms, by_solver: bool) -> Result<(Htlc, Holder, ScriptBuf), String> {
         let htlc = self.htlc(terms)?;
         if by_solver {
@@ -230,7 +234,8 @@ impl Bitcoin {
         Ok(cache.into_transaction())
     }
 
-    /// Returns the transaction of an instant refund without witnesses, what it spends, and the digest of each input.
+    /// Returns the transaction of an instant refund without witnesses, the outputs that it spends, and the digest of
+    /// each input.
     fn instant(&self, terms: &Terms) -> Result<(Htlc, Transaction, Vec<TxOut>, Vec<Message>), String> {
         if !terms.is_source {
             return Err("only a source can be refunded instantly".to_owned());
@@ -254,7 +259,7 @@ impl Bitcoin {
         Ok(self.instant(terms)?.3.iter().map(|digest| hex::encode(digest.as_ref())).collect())
     }
 
-    /// Completes an instant refund: the solver signs too, and pays the fee with a coin of its own.
+    /// Completes an instant refund. The solver adds its signatures and pays the fee with its own coin.
     pub(super) fn refund_instantly(&mut self, terms: &Terms, signatures: &[String]) -> Result<String, String> {
         let (htlc, mut transaction, prevouts, digests) = self.instant(terms)?;
         let (user, solver) = (self.user_key(terms)?, self.holder(accounts::SOLVER)?);
@@ -268,7 +273,7 @@ impl Bitcoin {
             let theirs = signature.filter(is_valid).ok_or("a signature is not the owner's, with hash type 83")?;
             let ours = self.secp.sign_schnorr_no_aux_rand(digest, &solver.pair);
             let [ours, theirs] = [ours, theirs].map(|signature| taproot::Signature { signature, sighash_type: SINGLE }.to_vec());
-            // The script checks the initiator first, so that one is next to the script.
+            // The script checks the initiator's signature first, so it is the last item before the script.
             input.witness = htlc.witness(Leaf::InstantRefund, &[&ours, &theirs]);
         }
         let transaction = self.with_coins(&solver, transaction, &prevouts, true)?;

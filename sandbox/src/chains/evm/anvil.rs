@@ -1,5 +1,5 @@
-//! An EVM chain that Foundry's anvil executes, one process for each chain. It has the contracts and accounts of the sandbox's own engine
-//! at the same addresses. The sandbox decides when a block is made, and sets its timestamp.
+//! An EVM chain that Foundry's anvil executes. Each chain has its own process, with the contracts and accounts of the
+//! sandbox's own engine at the same addresses. The sandbox decides when a block is made, and sets its timestamp.
 //!
 //! Anvil differs from the engine in four ways: the base fee falls while blocks are empty, there are no blocks before the first one, error
 //! messages are anvil's, and a long run of empty blocks takes time. Wallets' calls are passed on unchanged, including those of

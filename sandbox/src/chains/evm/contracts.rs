@@ -1,5 +1,5 @@
-//! The tokens and swap contracts of a chain, the calls that a swap consists of, and the events that show its progress. Ethereum-like
-//! chains and Tron share it.
+//! The tokens and swap contracts of a chain, the calls of a swap, and the events that show its progress. EVM chains
+//! and Tron share them.
 
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 use alloy_sol_types::{SolCall, SolEvent, SolValue};
@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use super::put;
 use crate::chains::engine::{Change, Event, Terms};
 
-/// The version in the domain of what users sign.
+/// The version in the EIP-712 domain of messages that users sign.
 pub(crate) const VERSION: &str = "3";
 
 /// An asset and its contracts.
 #[derive(Debug, Clone)]
 pub(crate) struct Asset {
-    /// Without the chain, for example `usdc`.
+    /// The symbol, for example `usdc`.
     pub(crate) symbol: String,
     pub(crate) decimals: u8,
     /// `None` for the chain's own coin.
@@ -25,7 +25,7 @@ pub(crate) struct Asset {
     pub(crate) htlc: Address,
 }
 
-/// A leg with its addresses resolved.
+/// One side of an order with its addresses resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Swap {
     pub(crate) asset: Asset,
@@ -40,13 +40,13 @@ pub(crate) struct Swap {
 impl Swap {
     pub(crate) fn new(chain_id: u64, asset: &Asset, initiator: Address, redeemer: Address, terms: &Terms) -> Self {
         let (amount, timelock, hash) = (U256::from(terms.amount), U256::from(terms.timelock), B256::from(terms.secret_hash));
-        // As the contract computes it.
+        // The contract computes the id in the same way.
         let words = (U256::from(chain_id), hash, initiator, redeemer, timelock, amount, asset.htlc).abi_encode();
         let id = B256::from_slice(&Sha256::digest(words));
         Self { asset: asset.clone(), initiator, redeemer, amount, timelock, hash, id }
     }
 
-    /// Returns what the call carries of the chain's own coin.
+    /// Returns the amount of the chain's own coin that the call carries.
     pub(crate) fn value(&self) -> U256 {
         if self.asset.token.is_none() { self.amount } else { U256::ZERO }
     }
@@ -60,7 +60,7 @@ impl Swap {
         Htlc::initiate_0Call { redeemer, timelock, amount, secretHash: hash }.abi_encode()
     }
 
-    /// Returns the form with data for the destination, here none. Tron's orders have it.
+    /// Returns the initiation with data for the destination, which is empty here. Tron's orders use this form.
     pub(crate) fn initiate_with_data(&self) -> Vec<u8> {
         let Self { redeemer, timelock, amount, hash, .. } = *self;
         Htlc::initiate_1Call { redeemer, timelock, amount, secretHash: hash, destinationData: Bytes::new() }.abi_encode()
@@ -71,7 +71,7 @@ impl Swap {
         Htlc::initiateOnBehalf_0Call { initiator, redeemer, timelock, amount, secretHash: hash }.abi_encode()
     }
 
-    /// Returns the call that brings a user's signature: 65 bytes in hex.
+    /// Returns the call that submits a user's signature, given as 65 bytes in hex.
     pub(crate) fn initiate_with_signature(&self, signature: &str) -> Result<Vec<u8>, String> {
         let Self { initiator, redeemer, timelock, amount, hash, .. } = *self;
         if self.asset.token.is_none() {
@@ -95,7 +95,7 @@ impl Swap {
         Htlc::refundCall { orderId: self.id }.abi_encode()
     }
 
-    /// Returns what a user signs. `data` adds the member that Tron's messages have.
+    /// Returns the typed data that a user signs. `data` adds the member that Tron's messages have.
     pub(crate) fn typed_data(&self, chain_id: u64, write: impl Fn(Address) -> String, data: bool) -> Value {
         let member = |name: &str, kind: &str| json!({"name": name, "type": kind});
         let mut message = json!({
@@ -126,9 +126,9 @@ impl Swap {
     }
 }
 
-/// Deploys a chain's tokens with a swap contract each, and that of its own coin.
+/// Deploys a chain's tokens, a swap contract for each, and one for its own coin.
 pub(crate) fn deploy(world: &mut World, coin: (&str, u8), tokens: &[(&str, u8)]) -> Vec<Asset> {
-    // The contracts are compiled in and their constructors do not fail, so an asset that is missing is a fault of the build.
+    // The contracts are compiled in, and their constructors do not fail. A missing asset would be a build error.
     let mut assets = Vec::new();
     if let Ok(htlc) = world.deploy(&Contract::NativeHtlc) {
         assets.push(Asset { symbol: coin.0.to_owned(), decimals: coin.1, token: None, htlc });
@@ -148,13 +148,13 @@ pub(crate) fn deploy(world: &mut World, coin: (&str, u8), tokens: &[(&str, u8)])
     assets
 }
 
-/// Makes a call that must succeed.
+/// Makes a call that is required to succeed.
 pub(crate) fn call(world: &mut World, from: Address, to: Address, data: Vec<u8>) -> Result<(), String> {
     let receipt = world.call(from, to, data, U256::ZERO).map_err(|error| error.to_string())?;
     failure(&receipt.outcome).map_or(Ok(()), Err)
 }
 
-/// Gives an account of an asset, from nowhere.
+/// Credits an account with an asset. Nobody pays for it.
 pub(crate) fn fund(world: &mut World, asset: &Asset, account: Address, amount: U256) -> Result<(), String> {
     match asset.token {
         None => world.fund(account, amount),
@@ -169,11 +169,11 @@ pub(crate) fn fund(world: &mut World, asset: &Asset, account: Address, amount: U
     Ok(())
 }
 
-/// Gives accounts of the sandbox ten million units of everything, and lets the swap contracts take it.
+/// Credits the sandbox's accounts with ten million units of every asset, and approves the swap contracts for them.
 pub(crate) fn endow(world: &mut World, assets: &[Asset], accounts: &[Address]) {
     for (asset, account) in assets.iter().flat_map(|asset| accounts.iter().map(move |account| (asset, *account))) {
         let amount = U256::from(10).saturating_pow(U256::from(asset.decimals)).saturating_mul(U256::from(10_000_000));
-        // Nothing here fails: see `deploy`.
+        // None of this fails: see `deploy`.
         let _ = fund(world, asset, account, amount);
         if let Some(token) = asset.token {
             let approve = Erc20::approveCall { spender: asset.htlc, value: U256::MAX }.abi_encode();
@@ -182,7 +182,7 @@ pub(crate) fn endow(world: &mut World, assets: &[Asset], accounts: &[Address]) {
     }
 }
 
-/// Returns what an account has of an asset.
+/// Returns an account's balance of an asset.
 pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<U256, String> {
     match asset.token {
         None => Ok(world.native_balance_of(account)),
@@ -190,7 +190,7 @@ pub(crate) fn balance(world: &World, asset: &Asset, account: Address) -> Result<
     }
 }
 
-/// Returns what a log of a swap contract says about a swap.
+/// Returns the event on a swap that a log of a swap contract reports.
 pub(crate) fn event(assets: &[Asset], log: &Log, transaction: &str, height: u64) -> Option<Event> {
     let data = &log.data;
     let (id, change) = if !assets.iter().any(|asset| asset.htlc == log.address) {
@@ -205,7 +205,7 @@ pub(crate) fn event(assets: &[Asset], log: &Log, transaction: &str, height: u64)
     Some(Event { swap_id: hex::encode(id), transaction: transaction.to_owned(), height, change })
 }
 
-/// Why an execution did not succeed, in words.
+/// Describes why an execution did not succeed.
 pub(crate) fn failure(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Success { .. } => None,
@@ -214,12 +214,12 @@ pub(crate) fn failure(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// Why a contract refused, in words.
+/// Describes why a contract reverted.
 pub(crate) fn reverted(output: &[u8]) -> String {
     reason(output).map_or_else(|| "execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"))
 }
 
-/// Returns the text of `Error(string)`, or the name of an error of the contracts.
+/// Returns the text of `Error(string)`, or the name of a custom error of the contracts.
 pub(crate) fn reason(output: &[u8]) -> Option<String> {
     use alloy_sol_types::{Revert, SolError, SolInterface};
     if let Ok(revert) = Revert::abi_decode(output) {

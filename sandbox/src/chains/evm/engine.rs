@@ -1,5 +1,5 @@
-//! What is the same on every chain with the swap contracts, whether revm executes them or somebody else's node: what is listed, what
-//! users sign, and the calls of solver and relayer.
+//! The parts that all chains with the swap contracts share, whether revm or an external node executes them: the
+//! listing, what users sign, and the calls of solver and relayer.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, TxKind, U256, hex};
@@ -17,7 +17,7 @@ use crate::chains::listing::{AssetRow, ChainRow, cents};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// The family, which decides how addresses and numbers are written and which of the contract's calls users sign.
+/// The family. It decides how addresses and numbers are written, and which of the contract's calls users sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Evm,
@@ -40,7 +40,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the address of a contract: without a checksum on EVM chains.
+    /// Returns a contract's address as JSON, without a checksum on EVM chains.
     fn contract(self, address: Address) -> Value {
         match self {
             Self::Evm => json!(address),
@@ -48,7 +48,7 @@ impl Dialect {
         }
     }
 
-    /// Returns a number in a transaction that the user is to sign.
+    /// Returns a number in a transaction for the user to sign.
     fn number(self, number: U256) -> String {
         match self {
             Self::Evm => format!("{number:#x}"),
@@ -56,7 +56,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the limits of approval and initiation that transactions for users name, well above what the calls need: gas, and sun on Tron.
+    /// Returns the limits for approval and initiation in transactions for users: gas, or sun on Tron. They are well
+    /// above what the calls need.
     pub(crate) const fn limits(self) -> [u64; 2] {
         match self {
             Self::Evm => [100_000, 300_000],
@@ -80,20 +81,20 @@ impl Dialect {
     }
 }
 
-/// The swap contracts of a chain, and the accounts that call them for the service.
+/// The swap contracts of a chain, and the service's accounts that call them.
 #[derive(Debug)]
 pub(crate) struct Contracts {
     pub(crate) network: Network,
     dialect: Dialect,
     pub(crate) assets: Vec<Asset>,
-    /// A contract that takes coins, but not with the gas that swap contracts give.
+    /// A contract that accepts coins, but not with the little gas that swap contracts provide.
     vault: Option<Address>,
     pub(crate) solver: Account,
     relayer: Account,
 }
 
 impl Contracts {
-    /// Makes the state that a chain begins with: tokens, swap contracts, and a solver and relayer who have plenty of everything.
+    /// Creates a chain's initial state: tokens, swap contracts, and well-funded accounts of solver and relayer.
     pub(crate) fn deploy(network: Network, dialect: Dialect, clock: &Clock) -> Result<(Self, World), String> {
         let account = |role| Account::from_secret(&accounts::key(role)).ok_or_else(|| format!("{role} has no key"));
         let (solver, relayer) = (account(accounts::SOLVER)?, account(accounts::RELAYER)?);
@@ -109,17 +110,18 @@ impl Contracts {
         Ok((Self { network, dialect, assets, vault, solver, relayer }, world))
     }
 
-    /// Returns the solver's account for what it does itself, the relayer's for what it does for the user.
+    /// Returns the account that sends a transaction: the solver's for its own, the relayer's for a user's.
     pub(crate) const fn sender(&self, is_solver: bool) -> &Account {
         if is_solver { &self.solver } else { &self.relayer }
     }
 
-    /// Returns what transactions offer on top of the base fee.
+    /// Returns the priority fee of the sandbox's transactions.
     pub(crate) fn tip(&self) -> u128 {
         asked_tip(self.network.base_fee)
     }
 
-    /// Returns a signed transaction of the solver or the relayer, with half more than the gas that a call has used.
+    /// Returns a signed transaction of the solver or the relayer. Its gas limit is one and a half times the gas that
+    /// the call used.
     pub(crate) fn sign(&self, is_solver: bool, nonce: u64, used: u64, to: Address, data: Vec<u8>, value: U256) -> Vec<u8> {
         let tip = self.tip();
         self.sender(is_solver).sign_transaction(TxEip1559 {
@@ -135,7 +137,7 @@ impl Contracts {
         })
     }
 
-    /// Refuses to take back blocks that wallets may hold for final.
+    /// Refuses to roll back blocks that wallets may regard as final.
     pub(crate) fn check_depth(&self, depth: u64) -> Result<(), String> {
         match (self.dialect, self.network.finalized) {
             (_, finalized) if depth < finalized => Ok(()),
@@ -144,7 +146,7 @@ impl Contracts {
         }
     }
 
-    /// Returns what a transaction in a block did to swaps.
+    /// Returns the effects on swaps of a transaction in a block.
     pub(crate) fn events(&self, receipt: &Receipt, transaction: &str, height: u64) -> impl Iterator<Item = Event> {
         receipt.logs.iter().filter_map(move |log| contracts::event(&self.assets, log, transaction, height))
     }
@@ -164,12 +166,12 @@ impl Contracts {
         Ok(Swap::new(self.network.id, self.asset(&terms.asset)?, initiator, redeemer, terms))
     }
 
-    /// Who pays a source: the delegate, if there is one.
+    /// Returns who pays a source: the delegate if there is one, otherwise the owner.
     fn payer(&self, terms: &Terms, swap: &Swap) -> Result<Address, String> {
         terms.delegate.as_deref().map_or(Ok(swap.initiator), |delegate| self.dialect.read(delegate))
     }
 
-    /// Returns the initiation of who locks for themselves.
+    /// Returns the initiation of a party that locks for itself.
     fn initiate(&self, swap: &Swap) -> Vec<u8> {
         match self.dialect {
             Dialect::Evm => swap.initiate(),
@@ -200,7 +202,7 @@ impl Contracts {
         }
     }
 
-    /// Returns an asset as `GET /v2/assets` has it: at least about a dollar, at most half a million.
+    /// Returns an asset as in `GET /v2/assets`. The limits are about a dollar and half a million dollars.
     fn row(&self, asset: &Asset) -> Value {
         let [family, standard] = self.dialect.names();
         let at = |address, schema| json!({"address": self.dialect.contract(address), "schema": schema});
@@ -223,22 +225,23 @@ impl Contracts {
     }
 }
 
-/// What differs from one chain with the swap contracts to another: executions, blocks, and the interface of its nodes. Methods are as
-/// in [`Engine`] where they have the same name.
+/// The parts in which chains with the swap contracts differ: execution, blocks, and the interface of their nodes.
+/// Methods have the same meaning as those of [`Engine`] with the same name.
 pub(crate) trait Machine: Send {
     fn contracts(&self) -> &Contracts;
 
-    /// Submits a call of the solver or of the relayer, if it would succeed now or after what is waiting. Returns the transaction's id.
+    /// Submits a call of the solver or the relayer if it would succeed, now or after the pending ones. Returns the
+    /// transaction's id.
     fn submit(&mut self, is_solver: bool, to: Address, data: Vec<u8>, value: U256) -> Result<String, String>;
 
     fn fund(&mut self, account: Address, asset: &Asset, amount: U256) -> Result<(), String>;
 
-    /// Makes a call of an account, without its key.
+    /// Makes a call as an account, without its key.
     fn call(&mut self, from: Address, to: Address, data: Vec<u8>) -> Result<(), String>;
 
     fn balance(&self, account: Address, asset: &Asset) -> Result<U256, String>;
 
-    /// Returns what a swap contract may still take of somebody's tokens.
+    /// Returns the amount of an owner's tokens that a spender may still take.
     fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, String>;
 
     fn mine(&mut self, blocks: u64);
@@ -287,7 +290,7 @@ impl<M: Machine> Engine for M {
         let (payer, spender) = (contracts.payer(terms, &swap)?, swap.asset.htlc);
         let Some(token) = swap.asset.token else { return Ok(()) };
         if self.allowance(token, payer, spender)? < swap.amount {
-            // Some tokens only raise an allowance of zero.
+            // Some tokens allow raising an allowance only from zero.
             for value in [U256::ZERO, U256::MAX] {
                 self.call(payer, token, Erc20::approveCall { spender, value }.abi_encode())?;
             }
@@ -326,8 +329,8 @@ impl<M: Machine> Engine for M {
             approval = call(token, &swap.approve(), to_approve, U256::ZERO);
         }
         let data = if is_delegated { swap.initiate_on_behalf() } else { contracts.initiate(&swap) };
-        // A contract cannot pull the chain's own coin, and what a delegate pays the owner does not sign. Clients of Tron expect a message
-        // for coins as well, although no signature can pay them.
+        // A contract cannot pull the chain's own coin, and an owner does not sign what a delegate pays. Clients of
+        // Tron expect a message for coins as well, although no signature can pay with them.
         let is_tron = dialect == Dialect::Tron;
         let has_message = is_tron || (swap.asset.token.is_some() && !is_delegated);
         let message = if has_message { swap.typed_data(chain_id, |address| dialect.write(address), is_tron) } else { Value::Null };

@@ -1,4 +1,4 @@
-//! Errors as nodes return them.
+//! JSON-RPC errors as nodes return them.
 
 use countersign_proofs_evm::Outcome;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// Returns the node's own failures, and everything about transactions.
+    /// Returns the error for the node's own failures and for everything about transactions.
     pub(crate) fn server(message: impl Into<String>) -> Self {
         Self::new(-32_000, message)
     }
@@ -31,13 +31,13 @@ impl RpcError {
         Self::new(-32_602, format!("missing value for required argument {index}"))
     }
 
-    /// Returns the error of a call that did not succeed.
+    /// Returns the error of a call that failed, or `None` if it succeeded.
     pub(crate) fn of(outcome: &Outcome) -> Option<Self> {
         match outcome {
             Outcome::Success { .. } => None,
             Outcome::Reverted { output } => {
                 let reason = alloy_sol_types::decode_revert_reason(output).and_then(|reason| {
-                    // Nodes know texts and panics, but not the errors of a contract.
+                    // Nodes know error texts and panics, but not a contract's custom errors.
                     reason.strip_prefix("revert: ").map(ToOwned::to_owned)
                 });
                 let message = reason.map_or_else(|| "execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"));

@@ -1,4 +1,4 @@
-//! Blocks in the form of Ethereum: headers that hash to the block's hash, with the roots of state, transactions and receipts.
+//! Ethereum's block headers, with the roots of state, transactions and receipts. They hash to the block's hash.
 
 use alloy_consensus::constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_RECEIPTS, EMPTY_TRANSACTIONS};
 use alloy_consensus::proofs::{calculate_receipt_root, calculate_transaction_root};
@@ -10,7 +10,7 @@ use super::ledger::{Block, Format, Mined, Roots};
 use super::pool::BLOCK_GAS;
 use super::trie::Tries;
 
-/// Ethereum's format.
+/// The block format of Ethereum.
 #[derive(Debug)]
 pub(crate) struct Ethereum {
     pub(crate) tries: Tries,

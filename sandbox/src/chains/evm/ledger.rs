@@ -1,7 +1,7 @@
-//! Blocks, the state behind each of them, and time. Ethereum-like chains and Tron share it.
+//! Blocks, the state after each of them, and time. EVM chains and Tron share this file.
 //!
-//! A block is stored if it was made one by one. Of a long run of empty blocks only the last ones are: the others follow from their
-//! number, so that a hundred thousand of them cost nothing.
+//! Blocks that are made one by one are stored. Of a long run of empty blocks only the last ones are stored, because
+//! the others follow from their numbers. A hundred thousand empty blocks therefore cost nothing.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -13,11 +13,11 @@ use countersign_proofs_evm::{CallError, Changes, Receipt, UnsignedCall, World};
 use crate::chains::engine::Event;
 use crate::clock::Clock;
 
-/// How many empty blocks at the end of a run are stored.
+/// How many blocks at the end of an empty run are stored.
 const TAIL: u64 = 32;
-/// How many empty blocks are kept altogether.
+/// How many empty blocks are kept in total.
 const MAX_EMPTY: usize = 8_192;
-/// How many states back a node can look, counted in blocks that changed something.
+/// How many past states are kept, counted in blocks that changed something.
 const MAX_STATES: usize = 512;
 /// How many transactions are kept.
 const MAX_TRANSACTIONS: usize = 200_000;
@@ -38,13 +38,13 @@ pub(crate) struct Block<T> {
     pub(crate) millis: u64,
     pub(crate) hash: B256,
     pub(crate) parent: B256,
-    /// How often the chain was reorganized before: blocks of the same number differ in it.
+    /// How many reorganizations preceded the block. It distinguishes blocks of the same number.
     pub(crate) fork: u64,
     pub(crate) roots: Roots,
     pub(crate) transactions: Vec<Mined<T>>,
 }
 
-/// What a header says about the state and the transactions.
+/// The roots in a header.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Roots {
     pub(crate) state: B256,
@@ -54,34 +54,34 @@ pub(crate) struct Roots {
     pub(crate) gas_used: u64,
 }
 
-/// What differs between kinds of chains.
+/// The block format, which differs between kinds of chains.
 pub(crate) trait Format {
-    /// Its transactions.
+    /// The format's transactions.
     type Transaction: Clone + std::fmt::Debug;
 
-    /// The least time between two blocks, in milliseconds.
+    /// The minimum time between two blocks, in milliseconds.
     const MIN_STEP: u64;
 
-    /// Returns the roots of a block with these transactions, after accounts have changed.
+    /// Returns the roots of a block with these transactions, given the accounts that changed.
     fn roots(&mut self, world: &World, changed: &Changes, transactions: &[Mined<Self::Transaction>]) -> Roots;
 
     /// Returns the roots of an empty block on top of this state.
     fn empty(&self, state: B256) -> Roots;
 
-    /// Forgets what it knows about accounts.
+    /// Drops what is cached about accounts.
     fn forget(&mut self, changed: &Changes);
 
-    /// Returns the hash of a block that is complete but for its hash.
+    /// Returns the hash of a block whose other members are complete.
     fn hash(&self, block: &Block<Self::Transaction>) -> B256;
 
-    /// Returns the hash of an empty block that is not stored. Its number can be read from it.
+    /// Returns the hash of an empty block that is not stored. The hash contains the number.
     fn hash_of(&self, number: u64, fork: u64) -> B256;
 
     /// Returns the number in such a hash.
     fn number_in(&self, hash: B256) -> u64;
 }
 
-/// A chain of blocks over a [`World`], whose current block is the next one.
+/// A chain of blocks over a [`World`]. The world's current block is the next one.
 #[derive(Debug)]
 pub(crate) struct Ledger<F: Format> {
     pub(crate) format: F,
@@ -95,16 +95,16 @@ pub(crate) struct Ledger<F: Format> {
     empty: VecDeque<u64>,
     hashes: HashMap<B256, u64>,
     places: HashMap<B256, (u64, usize)>,
-    /// What each block changed. The state before the first of them is not known.
+    /// The changes of each block. The state before the first of them is unknown.
     changes: BTreeMap<u64, Changes>,
     oldest_state: u64,
     forks: BTreeMap<u64, u64>,
-    /// What blocks have done to swaps, as far as nobody has read it.
+    /// The effects of blocks on swaps that have not been read yet.
     pub(crate) events: Vec<Event>,
 }
 
 impl<F: Format> Ledger<F> {
-    /// Returns a chain whose newest block has this number and holds the state of `world`.
+    /// Returns a chain whose newest block has the number `head` and the state of `world`.
     pub(crate) fn new(format: F, mut world: World, clock: Arc<Clock>, head: u64, interval: u64) -> Self {
         let _ = world.take_changes();
         let millis = clock.millis();
@@ -152,7 +152,7 @@ impl<F: Format> Ledger<F> {
         self.block(number).filter(|block| block.hash == hash).map(|block| block.number)
     }
 
-    /// Returns where a transaction is: its block, and its index there.
+    /// Returns the block of a transaction, and its index there.
     pub(crate) fn place(&self, id: B256) -> Option<(&Block<F::Transaction>, usize)> {
         let (number, index) = self.places.get(&id)?;
         Some((self.blocks.get(number)?, *index))
@@ -164,7 +164,7 @@ impl<F: Format> Ledger<F> {
         self.busy.range(start..).take_while(move |number| **number <= last).filter_map(|number| self.blocks.get(number))
     }
 
-    /// Returns what was changed after a block; `None` if the state of that block is no longer known.
+    /// Returns the changes since a block, or `None` if that block's state is no longer known.
     pub(crate) fn since(&self, number: u64) -> Option<Changes> {
         if number < self.oldest_state {
             return None;
@@ -176,12 +176,12 @@ impl<F: Format> Ledger<F> {
         Some(all)
     }
 
-    /// When the next block would be, in Unix milliseconds.
+    /// Returns the time of the next block, in Unix milliseconds.
     pub(crate) fn next_millis(&self) -> u64 {
         self.clock.millis().max(self.newest().millis.saturating_add(F::MIN_STEP))
     }
 
-    /// Opens the next block: executions see its number and its time.
+    /// Opens the next block, so that executions see its number and time.
     pub(crate) fn open(&mut self, blocks: u64) -> u64 {
         let (before, last) = (self.newest().millis, self.next_millis());
         let last = last.max(before.saturating_add(F::MIN_STEP.saturating_mul(blocks)));
@@ -191,18 +191,18 @@ impl<F: Format> Ledger<F> {
         millis
     }
 
-    /// Returns what a call would do in the next block, after other calls.
+    /// Returns what a call would do in the next block, after the calls `before` it.
     pub(crate) fn dry_run(&self, before: impl Iterator<Item = UnsignedCall>, call: &UnsignedCall) -> Result<Receipt, CallError> {
         let nothing = Changes::default();
         let mut simulation = self.world.before(&nothing).simulate(self.head.saturating_add(1), self.next_millis() / 1_000);
         for waiting in before {
-            // One that fails changes nothing, and is not the question.
+            // The outcome of a preceding call does not matter. A failed one changes nothing.
             let _ = simulation.run(&waiting, false);
         }
         simulation.run(call, false)
     }
 
-    /// Changes the state in a block of its own, because the state of a block never changes.
+    /// Changes the state in a block of its own, because the state after a block must never change.
     pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut World) -> R) -> R {
         let millis = self.open(1);
         let changed = change(&mut self.world);
@@ -210,7 +210,7 @@ impl<F: Format> Ledger<F> {
         changed
     }
 
-    /// Closes the block that was opened.
+    /// Closes the open block.
     pub(crate) fn seal(&mut self, transactions: Vec<Mined<F::Transaction>>, millis: u64) {
         let parent = self.newest().hash;
         self.push(transactions, millis, parent);
@@ -236,7 +236,7 @@ impl<F: Format> Ledger<F> {
         self.prune();
     }
 
-    /// Takes back the newest blocks with their transactions, which it returns.
+    /// Rolls back the newest blocks, and returns their transactions.
     pub(crate) fn reorganize(&mut self, depth: u64) -> Result<Vec<Mined<F::Transaction>>, String> {
         let target = self.head.saturating_sub(depth);
         if target < self.oldest_state {
@@ -324,7 +324,7 @@ impl<F: Format> Ledger<F> {
         }
     }
 
-    /// Drops what a node drops.
+    /// Drops old blocks and states, as a node does.
     fn prune(&mut self) {
         while self.empty.len() > MAX_EMPTY {
             let block = self.empty.pop_front().and_then(|number| self.blocks.remove(&number));

@@ -1,8 +1,9 @@
-//! EVM chains: revm with the swap contracts that were written for this project, blocks, a pool of transactions, and the JSON-RPC of a
-//! node in front.
+//! EVM chains: the project's own swap contracts in revm, with blocks, a transaction pool, and the JSON-RPC interface
+//! of a node.
 //!
-//! Blocks hash as on Ethereum, their state roots can be proven, and `safe` and `finalized` follow the newest block at fixed distances.
-//! What is left out: uncles, blobs, withdrawals, access lists of their own type, and subscriptions.
+//! Blocks hash as on Ethereum, and state roots support proofs. `safe` and `finalized` follow the newest block at
+//! fixed distances. Uncles, blobs, withdrawals, access lists as their own transaction type, and subscriptions are
+//! left out.
 
 mod anvil;
 pub(crate) mod contracts;
@@ -46,11 +47,11 @@ pub struct Evm {
 }
 
 impl Evm {
-    /// Returns a chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    /// Returns a chain with its tokens and swap contracts. Solver and relayer are well funded.
     ///
     /// # Errors
     ///
-    /// Says why a contract could not be deployed.
+    /// Fails if a contract could not be deployed.
     pub fn new(network: Network, clock: Arc<Clock>) -> Result<Self, String> {
         let (contracts, world) = Contracts::deploy(network, Dialect::Evm, &clock)?;
         let Network { id, start, interval, base_fee, .. } = contracts.network;
@@ -59,7 +60,7 @@ impl Evm {
         Ok(Self { contracts, ledger, pool: Pool::default() })
     }
 
-    /// Returns the gas of a call in the next block.
+    /// Returns the gas that a call uses in the next block.
     fn dry_run(&self, call: &UnsignedCall, after_waiting: bool) -> Result<u64, String> {
         let waiting = if after_waiting { self.pool.ready(&self.ledger.world) } else { Vec::new() };
         let receipt = self.ledger.dry_run(waiting.iter().map(|waiting| unsigned(&waiting.envelope, waiting.from)), call);
@@ -68,13 +69,13 @@ impl Evm {
         contracts::failure(&receipt.outcome).map_or(Ok(receipt.gas_used), Err)
     }
 
-    /// Makes one of `left` blocks, with transactions that wait.
+    /// Makes one block of pending transactions. `left` counts the blocks still to make.
     fn mine_waiting(&mut self, left: u64) {
         let millis = self.ledger.open(left);
         let waiting = self.pool.ready(&self.ledger.world);
         let mut mined = Vec::new();
         for one in &waiting {
-            // What cannot be executed any more is dropped, as by a node.
+            // Transactions that can no longer be executed are dropped, as on a node.
             let Ok(receipt) = self.ledger.world.send(&one.envelope, one.from) else { continue };
             self.ledger.events.extend(self.contracts.events(&receipt, &one.id.to_string(), self.ledger.head().saturating_add(1)));
             let to = alloy_consensus::Transaction::to(&one.envelope);
@@ -156,7 +157,7 @@ pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-/// Returns a waiting transaction as a call.
+/// Returns a pending transaction as a call.
 fn unsigned(envelope: &TxEnvelope, from: Address) -> UnsignedCall {
     use alloy_consensus::Transaction as _;
     UnsignedCall { from, to: envelope.to(), data: envelope.input().clone(), value: envelope.value(), gas: Some(envelope.gas_limit()) }

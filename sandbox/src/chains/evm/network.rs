@@ -1,6 +1,6 @@
-//! What is particular about each chain.
+//! The parameters of each EVM chain.
 
-/// An EVM chain. Change the members of a known one to make another.
+/// The parameters of an EVM chain. Change those of a known chain to define another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
 pub struct Network {
@@ -8,21 +8,21 @@ pub struct Network {
     pub chain: String,
     /// The EIP-155 chain id.
     pub id: u64,
-    /// The name for people.
+    /// The display name.
     pub name: String,
     /// Nominal milliseconds between blocks.
     pub interval: u64,
     /// The number of the block in which everything is deployed.
     pub start: u64,
-    /// Wei for a unit of gas.
+    /// The base fee per gas, in wei.
     pub base_fee: u64,
-    /// How far the safe and the final block are behind the newest one.
+    /// How many blocks the safe block is behind the newest one.
     pub safe: u64,
-    /// See `safe`.
+    /// How many blocks the final block is behind the newest one.
     pub finalized: u64,
-    /// Whether blocks show the height of Ethereum, as Arbitrum's do.
+    /// Whether blocks also show Ethereum's height, as Arbitrum's do.
     pub has_l1_number: bool,
-    /// Blocks for which a user's money is locked, and the solver's.
+    /// The timelocks of a user's payment and of the solver's, in blocks.
     pub timelocks: (u64, u64),
     /// The chain's own coin.
     pub coin: &'static str,
@@ -31,8 +31,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns an EVM chain by its name and id. The known ones are as their main network is, and their test networks and `_localnet` alike; any
-    /// other is like Base.
+    /// Returns the parameters of an EVM chain, given its name and id. The known chains resemble their main network,
+    /// and their test networks and `_localnet` do too. Any other chain resembles Base.
     #[must_use]
     pub fn new(chain: &str, id: u64) -> Self {
         let root = chain.split('_').next().unwrap_or(chain);
@@ -58,7 +58,7 @@ impl Network {
             }
             "base" => network = Self { start: 39_000_000, tokens: vec![("usdc", 6), ("cbbtc", 8)], ..network },
             "arbitrum" => {
-                // The contracts count the chain's own blocks: six hours, and two.
+                // The contracts count the chain's own blocks. The timelocks are six hours and two hours.
                 let timelocks = (86_400, 28_800);
                 network = Self { interval: 250, start: 460_000_000, base_fee: 100_000_000, has_l1_number: true, timelocks, ..network };
             }
@@ -76,13 +76,13 @@ impl Network {
         network
     }
 
-    /// Returns the height of Ethereum at a time in Unix milliseconds.
+    /// Returns Ethereum's height at a time in Unix milliseconds.
     pub(crate) fn l1_number(&self, millis: u64) -> Option<u64> {
         self.has_l1_number.then(|| 26_000_000_u64.saturating_add(millis.saturating_sub(1_795_000_000_000) / 12_000))
     }
 }
 
-/// `base_sepolia` as `Base Sepolia`.
+/// Returns a display name, for example `Base Sepolia` for `base_sepolia`.
 fn title(chain: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();

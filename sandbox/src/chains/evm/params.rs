@@ -1,4 +1,4 @@
-//! Reads the parameters of calls.
+//! Parsers for the parameters of JSON-RPC calls.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::error::RpcError;
 
-/// A block as calls name it.
+/// A reference to a block in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Latest,
@@ -18,7 +18,7 @@ pub(crate) enum Name {
     Hash(B256),
 }
 
-/// The parameters of a call, by their place.
+/// The parameters of a call, by position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Params<'v>(pub(crate) &'v [Value]);
 
@@ -36,7 +36,7 @@ impl<'v> Params<'v> {
         self.get(index).map(|_| self.read(index, read)).transpose()
     }
 
-    /// Returns the block at a place; the newest if there is none.
+    /// Returns the block at a position. An absent parameter means the newest block.
     pub(crate) fn block(self, index: usize) -> Result<Name, RpcError> {
         Ok(self.optional(index, name)?.unwrap_or(Name::Latest))
     }
@@ -46,7 +46,7 @@ fn text(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| "json: cannot unmarshal non-string".to_owned())
 }
 
-/// Bytes with `0x`.
+/// Parses bytes in hex with `0x`.
 pub(crate) fn bytes(value: &Value) -> Result<Bytes, String> {
     let digits = text(value)?.strip_prefix("0x").ok_or("hex string without 0x prefix")?;
     hex::decode(digits).map(Bytes::from).map_err(|_| "invalid hex string".to_owned())
@@ -65,7 +65,7 @@ pub(crate) fn hash(value: &Value) -> Result<B256, String> {
     array(value).map(B256::from)
 }
 
-/// Returns a number in hex without leading zeros.
+/// Parses a hex number without leading zeros.
 pub(crate) fn quantity(value: &Value) -> Result<U256, String> {
     let digits = text(value)?.strip_prefix("0x").ok_or("hex string without 0x prefix")?;
     match digits {
@@ -77,14 +77,14 @@ pub(crate) fn quantity(value: &Value) -> Result<U256, String> {
 }
 
 pub(crate) fn small(value: &Value) -> Result<u64, String> {
-    // Some calls take plain numbers as well.
+    // Some calls also accept plain numbers.
     match value.as_u64() {
         Some(number) => Ok(number),
         None => u64::try_from(quantity(value)?).map_err(|_| "hex number > 64 bits".to_owned()),
     }
 }
 
-/// Returns a slot: a number, or 32 bytes.
+/// Parses a storage slot: a number, or 32 bytes.
 pub(crate) fn slot(value: &Value) -> Result<U256, String> {
     let digits = text(value)?.strip_prefix("0x").ok_or("hex string without 0x prefix")?;
     if digits.is_empty() || digits.len() > 64 {
@@ -93,7 +93,7 @@ pub(crate) fn slot(value: &Value) -> Result<U256, String> {
     U256::from_str_radix(digits, 16).map_err(|_| "unable to decode storage key: invalid hex string".to_owned())
 }
 
-/// Returns a block by tag, number or hash (EIP-1898).
+/// Parses a block tag, number or hash (EIP-1898).
 pub(crate) fn name(value: &Value) -> Result<Name, String> {
     if let Some(members) = value.as_object() {
         return match (members.get("blockHash"), members.get("blockNumber")) {
@@ -104,7 +104,7 @@ pub(crate) fn name(value: &Value) -> Result<Name, String> {
         };
     }
     match text(value)? {
-        // What waits is not executed before its block, so the pending state is that of the newest block.
+        // Pending transactions are not executed before their block, so the pending state is that of the newest block.
         "latest" | "pending" => Ok(Name::Latest),
         "safe" => Ok(Name::Safe),
         "finalized" => Ok(Name::Finalized),
@@ -123,7 +123,7 @@ pub(crate) fn object(value: &Value) -> Result<&Map<String, Value>, String> {
     value.as_object().ok_or_else(|| "json: cannot unmarshal non-object".to_owned())
 }
 
-/// Returns a transaction as `eth_call` takes it.
+/// Parses a transaction in the format of `eth_call`.
 pub(crate) fn call(value: &Value) -> Result<UnsignedCall, String> {
     let members = object(value)?;
     let (data, input) = (member(members, "data", bytes)?, member(members, "input", bytes)?);
@@ -167,14 +167,14 @@ pub(crate) fn override_state(simulation: &mut Simulation<'_>, overrides: &Value)
     Ok(())
 }
 
-/// What logs are asked for.
+/// A filter for logs.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     pub(crate) block: Option<B256>,
     pub(crate) from: Option<Name>,
     pub(crate) to: Option<Name>,
     addresses: Vec<Address>,
-    /// For each place the topics that may be there; none is any.
+    /// The accepted topics for each position. An empty list accepts any.
     topics: Vec<Vec<B256>>,
 }
 

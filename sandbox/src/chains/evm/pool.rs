@@ -1,4 +1,4 @@
-//! Transactions that wait for a block, with Geth's rules and words.
+//! The pool of pending transactions, with Geth's rules and error texts.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use countersign_proofs_evm::{SendError, World};
 
 use super::error::RpcError;
 
-/// The gas of a block.
+/// The gas limit of a block.
 pub(crate) const BLOCK_GAS: u64 = 30_000_000;
-/// The most gas of a transaction (EIP-7825).
+/// The maximum gas of a transaction (EIP-7825).
 const MAX_GAS: u64 = 16_777_216;
 const MAX_BYTES: usize = 128 * 1024;
-/// Transactions of one account, and altogether.
+/// The maximum number of transactions, per account and in total.
 const MAX_OF_ACCOUNT: usize = 128;
 const MAX_ALL: usize = 8_192;
 
-/// A transaction that waits.
+/// A pending transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) id: B256,
@@ -25,7 +25,7 @@ pub(crate) struct Waiting {
     pub(crate) envelope: TxEnvelope,
 }
 
-/// All that wait, in the order in which they came.
+/// All pending transactions, in the order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     all: Vec<Waiting>,
@@ -57,7 +57,7 @@ impl Pool {
         self.all.iter().filter(move |waiting| waiting.from == account)
     }
 
-    /// Takes a signed transaction.
+    /// Adds a signed transaction.
     pub(crate) fn add(&mut self, world: &World, raw: &[u8]) -> Result<B256, RpcError> {
         if raw.len() > MAX_BYTES {
             return Err(RpcError::server(format!("oversized data: transaction size {}, limit {MAX_BYTES}", raw.len())));
@@ -94,7 +94,7 @@ impl Pool {
         Ok(id)
     }
 
-    /// Returns what the next block can hold, in the order of arrival as far as nonces allow.
+    /// Returns the transactions for the next block, in the order of arrival as far as nonces allow.
     pub(crate) fn ready(&self, world: &World) -> Vec<Waiting> {
         let mut nonces: BTreeMap<Address, u64> = BTreeMap::new();
         let (mut ready, mut gas, mut is_going_on) = (Vec::<Waiting>::new(), 0_u64, true);
@@ -116,7 +116,7 @@ impl Pool {
         ready
     }
 
-    /// Removes what is in a block now, or can never be.
+    /// Removes transactions that are now in a block, and those that can no longer be.
     pub(crate) fn settle(&mut self, world: &World, tried: &[Waiting]) {
         self.all.retain(|waiting| {
             waiting.envelope.nonce() >= world.nonce_of(waiting.from) && !tried.iter().any(|tried| tried.id == waiting.id)
@@ -124,7 +124,7 @@ impl Pool {
     }
 }
 
-/// Returns the most that a transaction can cost its sender.
+/// Returns the maximum amount that a transaction can cost its sender.
 fn cost(envelope: &TxEnvelope) -> U256 {
     let fee = U256::from(envelope.gas_limit()).saturating_mul(U256::from(envelope.max_fee_per_gas()));
     fee.saturating_add(envelope.value())
@@ -134,18 +134,18 @@ fn tip(envelope: &TxEnvelope) -> u128 {
     envelope.max_priority_fee_per_gas().unwrap_or_else(|| envelope.max_fee_per_gas())
 }
 
-/// Returns the tip that nodes ask for.
+/// Returns the priority fee that nodes suggest.
 pub(crate) fn asked_tip(base_fee: u64) -> u128 {
     u128::from(base_fee / 10).max(1)
 }
 
-/// Both fees have to be a tenth higher.
+/// Returns whether a transaction may replace another: both fees have to be at least a tenth higher.
 fn replaces(new: &TxEnvelope, old: &TxEnvelope) -> bool {
     let outbids = |new: u128, old: u128| new > old && new.saturating_mul(10) >= old.saturating_mul(11);
     outbids(new.max_fee_per_gas(), old.max_fee_per_gas()) && outbids(tip(new), tip(old))
 }
 
-/// What a node checks of a transaction alone.
+/// Checks what a node checks about a single transaction.
 fn check(world: &World, envelope: &TxEnvelope, from: Address) -> Result<(), String> {
     let (chain_id, wanted) = (envelope.chain_id().unwrap_or_default(), world.chain_id());
     if chain_id != wanted {
@@ -163,7 +163,7 @@ fn check(world: &World, envelope: &TxEnvelope, from: Address) -> Result<(), Stri
         let what = "max priority fee per gas higher than max fee per gas";
         return Err(format!("{what}: address {from}, maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"));
     }
-    // As nodes do that want a tip: what is a little too low is taken, and waits.
+    // Nodes that want a priority fee accept one that is slightly too low, and let the transaction wait.
     let least = asked_tip(world.base_fee()).div_ceil(2);
     if tip < least {
         return Err(format!("transaction underpriced: gas tip cap {tip}, minimum needed {least}"));
@@ -179,7 +179,7 @@ fn check(world: &World, envelope: &TxEnvelope, from: Address) -> Result<(), Stri
     Ok(())
 }
 
-/// Returns the gas that a transaction costs before anything is executed: the greater of EIP-2028's and EIP-7623's.
+/// Returns the gas that a transaction costs before execution: the greater of EIP-2028's and EIP-7623's amounts.
 fn intrinsic_gas(envelope: &TxEnvelope) -> u64 {
     let count = |wanted: bool| envelope.input().iter().filter(|byte| (**byte == 0) == wanted).count();
     let count = |wanted| u64::try_from(count(wanted)).unwrap_or(u64::MAX);

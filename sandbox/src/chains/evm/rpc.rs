@@ -1,4 +1,4 @@
-//! The JSON-RPC of a node.
+//! The JSON-RPC interface of a node.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use super::shape::{self, quantity};
 use super::{Evm, put, simulate};
 use crate::http::{Reply, Request};
 
-/// Calls of one batch, as many as Geth takes.
+/// The maximum number of calls in a batch, which is Geth's.
 const MAX_BATCH: usize = 1_000;
-/// Logs of one answer, and slots of one proof.
+/// The maximum number of logs in an answer, and of slots in a proof.
 const MAX_LOGS: usize = 10_000;
 const MAX_SLOTS: usize = 1_024;
 
-/// Answers one call or a batch.
+/// Answers a single call or a batch.
 pub(crate) fn answer(evm: &mut Evm, request: &Request) -> Reply {
     if request.method != "POST" {
         return Reply::text(405, "method not allowed");
@@ -112,12 +112,12 @@ impl Evm {
         }
     }
 
-    /// Returns the number of a block that a call names.
+    /// Returns the number of the block that a call refers to.
     pub(crate) fn number(&self, name: Name) -> Result<u64, RpcError> {
         let head = self.ledger.head();
         match name {
             Name::Latest => Ok(head),
-            // Blocks before the deployment are not kept, so they are marked without being looked at.
+            // Blocks before the deployment are not stored, so the tags are answered without reading a block.
             Name::Safe => Ok(head.saturating_sub(self.contracts.network.safe)),
             Name::Finalized => Ok(head.saturating_sub(self.contracts.network.finalized)),
             Name::Number(number) if number <= head => Ok(number),
@@ -130,9 +130,9 @@ impl Evm {
         self.ledger.block(number).ok_or_else(|| RpcError::server("header not found"))
     }
 
-    /// Looks at the state of a block.
+    /// Runs a function on the state after a block.
     pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, RpcError> {
-        // Nothing is known of the state before the deployment, so it is that after it.
+        // The state before the deployment is unknown. The state right after it is used instead.
         match self.ledger.since(number.max(self.contracts.network.start)) {
             Some(changes) => Ok(look(self.ledger.world.before(&changes))),
             None => Err(RpcError::server(format!("missing trie node: the state of block {number} is not available"))),
@@ -175,7 +175,7 @@ impl Evm {
                 (number, number)
             }
             None => {
-                // A range may reach beyond the newest block.
+                // The range may extend beyond the newest block.
                 let number = |name: Option<Name>| match name {
                     Some(Name::Number(number)) => Ok(number),
                     name => self.number(name.unwrap_or(Name::Latest)),
@@ -222,7 +222,7 @@ impl Evm {
     }
 }
 
-/// Returns how much of a block is used.
+/// Returns the used fraction of a block's gas.
 fn ratio(gas_used: u64) -> f64 {
     let used = u32::try_from(gas_used).map_or(f64::from(u32::MAX), f64::from);
     used / u32::try_from(BLOCK_GAS).map_or(1.0, f64::from)

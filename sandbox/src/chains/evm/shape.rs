@@ -15,7 +15,7 @@ pub(crate) fn number(number: U256) -> Value {
     json!(format!("{number:#x}"))
 }
 
-/// Returns a block; with its transactions, or with their hashes.
+/// Returns a block with its transactions, or with their hashes only.
 pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Option<u64>, is_full: bool) -> Value {
     let transactions: Vec<_> = block
         .transactions
@@ -56,12 +56,12 @@ pub(crate) fn block(block: &Block<TxEnvelope>, header: &Header, l1_number: Optio
     value
 }
 
-/// Returns a transaction, and where it is if it is in a block.
+/// Returns a transaction, with its place if it is in a block.
 pub(crate) fn transaction(envelope: &TxEnvelope, from: Address, place: Option<(&Block<TxEnvelope>, usize)>) -> Value {
     let signature = envelope.signature();
     let parity = u64::from(signature.v());
     let is_legacy = envelope.is_legacy();
-    // EIP-155 puts the chain id into `v`.
+    // EIP-155 includes the chain id in `v`.
     let v = if is_legacy {
         envelope.chain_id().unwrap_or_default().saturating_mul(2).saturating_add(35).saturating_add(parity)
     } else {
@@ -97,7 +97,7 @@ pub(crate) fn transaction(envelope: &TxEnvelope, from: Address, place: Option<(&
     value
 }
 
-/// Returns the receipt of a transaction of a block.
+/// Returns the receipt of a transaction in a block.
 pub(crate) fn receipt(block: &Block<TxEnvelope>, index: usize) -> Option<Value> {
     let mined = block.transactions.get(index)?;
     let before = block.transactions.get(..index)?;
@@ -124,7 +124,7 @@ pub(crate) fn receipt(block: &Block<TxEnvelope>, index: usize) -> Option<Value> 
     }))
 }
 
-/// Returns the logs of a transaction of a block.
+/// Returns the logs of a transaction in a block.
 pub(crate) fn logs_of(block: &Block<TxEnvelope>, index: usize) -> impl Iterator<Item = (&Log, Value)> {
     let count = |mined: &Mined<TxEnvelope>| mined.receipt.logs.len();
     let before: usize = block.transactions.iter().take(index).map(count).sum();
@@ -137,7 +137,7 @@ pub(crate) fn logs_of(block: &Block<TxEnvelope>, index: usize) -> impl Iterator<
     )
 }
 
-/// Returns a log, in a block, of a transaction with its index.
+/// Returns a log with its block, and its transaction and that one's index.
 pub(crate) fn log(log: &Log, block: (u64, B256), transaction: (B256, usize), place: usize) -> Value {
     json!({
         "address": log.address,

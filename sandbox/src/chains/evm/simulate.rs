@@ -1,4 +1,4 @@
-//! Calls that nothing comes of: `eth_call`, `eth_estimateGas`, `eth_simulateV1`.
+//! Calls that have no effect on the chain: `eth_call`, `eth_estimateGas` and `eth_simulateV1`.
 
 use alloy_primitives::{B256, hex};
 use countersign_proofs_evm::{CallError, Outcome, Receipt, Simulation, UnsignedCall};
@@ -10,13 +10,13 @@ use super::params::{self, Params, call, object, override_state, small};
 use super::shape::{self, quantity};
 use super::{Evm, put};
 
-/// Calls of one simulation.
+/// The maximum number of calls in a simulation.
 const MAX_CALLS: usize = 256;
-/// Gas that no simulation gets more than.
+/// The maximum gas of a simulation.
 const MAX_GAS: u64 = 16_000_000;
 
 fn rejected(error: &CallError) -> RpcError {
-    // The reason is the source.
+    // The reason is in the error's source.
     let reason = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     if reason.contains("lack of funds") {
         return RpcError::server("insufficient funds for gas * price + value");
@@ -31,7 +31,7 @@ fn returned(receipt: &Receipt) -> Value {
     }
 }
 
-/// Applies the overrides at a place of the parameters.
+/// Applies the overrides at a position of the parameters.
 fn overridden(simulation: &mut Simulation<'_>, params: Params<'_>, index: usize) -> Result<(), RpcError> {
     match params.get(index) {
         Some(overrides) => override_state(simulation, overrides).map_err(|why| RpcError::invalid(index, &why)),
@@ -51,7 +51,7 @@ pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
     })?
 }
 
-/// Returns the least gas with which a call succeeds, to one and a half per cent, as Geth estimates it.
+/// Estimates the minimum gas with which a call succeeds, within one and a half per cent, as Geth does.
 pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
     let call = params.read(0, call)?;
     let number = evm.number(params.block(1)?)?;
@@ -67,13 +67,13 @@ pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcEr
         if let Some(error) = RpcError::of(&first.outcome) {
             return Err(error);
         }
-        // A plain payment costs what it costs.
+        // The cost of a plain payment is fixed.
         let to = call.to.filter(|to| call.data.is_empty() && state.code(*to).is_empty());
         if to.is_some() && run(21_000)?.is_success() {
             return Ok(quantity(21_000_u64));
         }
         let succeeds = |gas: u64| run(gas).is_ok_and(|receipt| receipt.is_success());
-        // A call may pass on at most 63 of 64 parts of its gas.
+        // A call can pass on at most 63/64 of its gas.
         let (mut low, mut high) = (first.gas_used.saturating_sub(1), most);
         let guess = first.gas_used.saturating_add(2_300).saturating_mul(64).div_ceil(63).min(most);
         if succeeds(guess) {
@@ -89,7 +89,7 @@ pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcEr
     })?
 }
 
-/// Several calls on top of each other, in one block or more.
+/// Simulates several calls that build on each other, in one block or more.
 pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
     let request = params.read(0, |value| object(value).cloned())?;
     let number = evm.number(params.block(1)?)?;
@@ -127,7 +127,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                 roots: evm.ledger.format.empty(parent.roots.state),
                 transactions: Vec::new(),
             };
-            // Nobody can check the hash of a block that never is, so it leaves out what follows.
+            // Nobody can verify the hash of a simulated block, so it ignores the members that follow.
             made.hash = evm.ledger.format.hash(&made);
             parent_hash = made.hash;
             let (mut outcomes, mut place) = (Vec::new(), 0_usize);

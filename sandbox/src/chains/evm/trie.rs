@@ -1,4 +1,4 @@
-//! State roots and proofs, as `eth_getProof` gives them.
+//! State roots and proofs for `eth_getProof`.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use alloy_trie::proof::ProofRetainer;
 use alloy_trie::{EMPTY_ROOT_HASH, HashBuilder, Nibbles, TrieAccount};
 use countersign_proofs_evm::{Changes, Past};
 
-/// With more slots than this in one contract, its trie takes too long for a block. Then nothing is proven any more, as on chains that
-/// keep their state in another kind of tree.
+/// The maximum number of slots in a contract. Computing a larger trie for every block takes too long. Above this, the
+/// chain no longer offers proofs, like chains with another kind of state tree.
 const MAX_SLOTS: usize = 4_096;
 
 /// The tries of the newest state.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
-    /// The encoded accounts by the hash of their address.
+    /// The encoded accounts, by the hash of their address.
     accounts: BTreeMap<B256, Vec<u8>>,
     state: B256,
     is_full: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Tries {
 
 type Leaves = BTreeMap<B256, Vec<u8>>;
 
-/// A proof of an account and of slots.
+/// A proof of an account and of storage slots.
 pub(crate) struct Proof {
     pub(crate) account: TrieAccount,
     pub(crate) nodes: Vec<Bytes>,
@@ -46,7 +46,7 @@ impl Tries {
         self.state
     }
 
-    /// After a reorganization accounts are as they were before; the root is computed again from them.
+    /// Drops all tries after a reorganization. They are computed again from the restored accounts.
     pub(crate) fn forget(&mut self) {
         *self = Self { is_full: self.is_full, ..Self::default() };
     }
@@ -60,7 +60,7 @@ impl Tries {
         self.is_full = self.is_full || state.storage(address).len() > MAX_SLOTS;
     }
 
-    /// Proves an account of a state; `None` if the chain is too large for it.
+    /// Returns the proof of an account in a state, or `None` if the chain is too large for proofs.
     pub(crate) fn prove(&self, state: Past<'_>, address: Address, slots: &[U256]) -> Option<Proof> {
         if self.is_full {
             return None;
@@ -75,7 +75,7 @@ impl Tries {
     }
 }
 
-/// Returns an account as the trie holds it, and the leaves of its storage. Empty accounts are not in the trie.
+/// Returns an account as the trie stores it, with the leaves of its storage. Empty accounts are not in the trie.
 fn account(state: Past<'_>, address: Address) -> Option<(TrieAccount, Leaves)> {
     let info = state.account(address).filter(|info| !info.is_empty())?;
     let storage = state.storage(address).into_iter();
@@ -91,7 +91,7 @@ fn account(state: Past<'_>, address: Address) -> Option<(TrieAccount, Leaves)> {
     Some((account, leaves))
 }
 
-/// Returns the root, and the nodes on the way to a key.
+/// Returns the root, and the nodes on the path to a key.
 fn build(leaves: &Leaves, key: Option<B256>) -> (B256, Vec<Bytes>) {
     let keys: Vec<_> = key.into_iter().map(Nibbles::unpack).collect();
     let mut builder = HashBuilder::default().with_proof_retainer(ProofRetainer::new(keys));

@@ -1,4 +1,5 @@
-//! The cluster's state: slots and their blockhashes, accounts as recent blocks left them, and the transactions that have run.
+//! The cluster's state: slots and blockhashes, the accounts as recent blocks left them, and the executed
+//! transactions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,36 +20,37 @@ use solana_transaction_error::TransactionError;
 use super::htlc::{TOKEN, token_account};
 use crate::clock::Clock;
 
-/// The first slot. It is plausible for the main network, and above the slots in which its features were activated.
+/// The first slot. It is plausible for mainnet, and later than the slots in which its features were activated.
 const FIRST: u64 = 461_000_000;
-/// How many slots of the main network had no block.
+/// How many slots of mainnet had no block.
 const SKIPPED: u64 = 22_000_000;
-/// For how many blocks a blockhash is valid.
+/// The number of blocks for which a blockhash is valid.
 pub(super) const MAX_AGE: u64 = 150;
-/// For how many seconds it is valid at least: blocks on demand come faster than wallets can sign.
+/// The minimum validity of a blockhash, in seconds. Blocks on demand come faster than wallets can sign.
 const MIN_AGE_SECONDS: u64 = MAX_AGE * SLOT_MILLIS / 1_000;
 /// The number of recent blocks whose hashes and times are kept.
 const BLOCKS: usize = 8_192;
-/// The number of blocks that are made if more have passed at once.
+/// The number of blocks that are stored when more are made at once.
 const LATEST: u64 = MAX_AGE * 2;
-/// The number of transactions that are kept. Older ones are pruned, as nodes do.
+/// The number of transactions that are stored. Older ones are pruned, as on a node.
 const RECORDS: usize = 16_384;
-/// The number of transactions that wait for a block. Nodes drop more without a word.
+/// The maximum number of pending transactions. Further ones are dropped silently, as on a node.
 const MAX_PENDING: usize = 4_096;
 /// Milliseconds between slots.
 pub(super) const SLOT_MILLIS: u64 = 400;
-/// Slots of an epoch.
+/// Slots per epoch.
 const EPOCH: u64 = 432_000;
 
 pub(super) const CLOCK: Address = Address::from_str_const(super::CLOCK);
-/// The account of the recent blockhashes, and the owner of such accounts.
+/// The account of the recent blockhashes.
 pub(super) const RECENT_BLOCKHASHES: Address = Address::from_str_const(super::RECENT_BLOCKHASHES);
 const SYSVARS: Address = Address::from_str_const("Sysvar1111111111111111111111111111111111111");
-/// The fee of a signature, which each entry of that account repeats.
+/// The fee per signature, which each entry of that account repeats.
 const SIGNATURE_FEE: u64 = 5_000;
-/// The length of such an entry.
+/// The length of such an entry, in bytes.
 pub(super) const BLOCKHASH: usize = 40;
-/// Programs that deploy programs. A broken one would end the virtual machine, and nobody needs it here.
+/// Programs that deploy programs. A broken deployed program would end the virtual machine, and the sandbox needs
+/// none.
 const LOADERS: [Address; 4] = [
     Address::from_str_const("BPFLoader1111111111111111111111111111111111"),
     Address::from_str_const("BPFLoader2111111111111111111111111111111111"),
@@ -56,7 +58,7 @@ const LOADERS: [Address; 4] = [
     Address::from_str_const("LoaderV411111111111111111111111111111111111"),
 ];
 
-/// How far a block has come.
+/// The commitment level of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Commitment {
     Processed,
@@ -65,7 +67,8 @@ pub(super) enum Commitment {
 }
 
 impl Commitment {
-    /// Returns how many blocks after its own a transaction has this commitment. The main network needs 32 for the last; a test should not.
+    /// Returns after how many further blocks a transaction reaches this commitment. On mainnet it is 32 for the last
+    /// level, which is too slow for tests.
     pub(super) const fn lag(self) -> u64 {
         match self {
             Self::Processed => 0,
@@ -87,7 +90,7 @@ impl Commitment {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) slot: u64,
-    /// Seconds since 1970.
+    /// The block's time, in seconds since 1970.
     pub(super) time: u64,
     pub(super) hash: Hash,
 }
@@ -100,9 +103,9 @@ pub(super) struct Record {
     pub(super) transaction: VersionedTransaction,
     pub(super) error: Option<TransactionError>,
     pub(super) meta: TransactionMetadata,
-    /// Lamports of each account before and after.
+    /// The lamports of each account, before and after.
     pub(super) lamports: [Vec<u64>; 2],
-    /// Tokens of each token account before and after, as nodes write them.
+    /// The tokens of each token account, before and after, in the nodes' format.
     pub(super) tokens: [Vec<Value>; 2],
 }
 
@@ -112,17 +115,17 @@ impl Record {
     }
 }
 
-/// How a transaction would end.
+/// The outcome of a simulated transaction.
 #[derive(Debug)]
 pub(super) struct Simulated {
     pub(super) slot: u64,
     pub(super) error: Option<TransactionError>,
     pub(super) meta: TransactionMetadata,
-    /// The accounts that it wrote to.
+    /// The accounts that the transaction wrote to.
     pub(super) accounts: BTreeMap<Address, AccountSharedData>,
 }
 
-/// Accounts before a block changed them; `None` for one that did not exist.
+/// Accounts before a block changed them, or `None` for accounts that did not exist.
 type Before = BTreeMap<Address, Option<AccountSharedData>>;
 
 pub(super) struct Bank {
@@ -130,16 +133,16 @@ pub(super) struct Bank {
     clock: Arc<Clock>,
     genesis: Hash,
     blocks: VecDeque<Block>,
-    /// What the blocks that are not final have changed, oldest first.
+    /// The changes of blocks that are not final, oldest first.
     undo: VecDeque<(u64, Before)>,
     records: VecDeque<Record>,
-    /// Where each transaction is, counted from the first one that ever ran.
+    /// The position of each transaction, counted from the first one that ever ran.
     places: BTreeMap<Signature, usize>,
     pruned: usize,
     pending: Vec<VersionedTransaction>,
 }
 
-/// Returns the id of a transaction, its first signature.
+/// Returns the id of a transaction, which is its first signature.
 pub(super) fn id(transaction: &VersionedTransaction) -> Signature {
     transaction.signatures.first().copied().unwrap_or_default()
 }
@@ -151,7 +154,8 @@ pub(super) const fn height(slot: u64) -> u64 {
 
 impl Bank {
     pub(super) fn new(svm: LiteSVM, genesis: Hash, clock: Arc<Clock>) -> Self {
-        // Signatures, blockhashes and repetitions are checked here: a simulation needs other rules than a block.
+        // Signatures, blockhashes and duplicates are checked in this file, because simulations and blocks need
+        // different rules.
         let svm = svm.with_sigverify(false).with_blockhash_check(false).with_transaction_history(0);
         let (blocks, undo, records) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let (places, pending) = (BTreeMap::new(), Vec::new());
@@ -187,7 +191,7 @@ impl Bank {
         marks.into_iter().find(|mark| slot <= self.slot(*mark)).unwrap_or(Commitment::Processed)
     }
 
-    /// Returns a block, unless it is too old.
+    /// Returns a block, unless it is no longer stored.
     pub(super) fn block(&self, slot: u64) -> Option<&Block> {
         let first = self.blocks.front()?.slot;
         self.blocks.get(usize::try_from(slot.checked_sub(first)?).ok()?)
@@ -197,13 +201,13 @@ impl Bank {
         self.blocks.iter()
     }
 
-    /// Blockhashes follow from slots, so that empty blocks need not be made one by one.
+    /// Returns the blockhash of a slot. It depends only on the slot, so empty blocks need not be made one by one.
     fn blockhash(&self, slot: u64) -> Hash {
         let hash = Sha256::new().chain_update(self.genesis.as_ref()).chain_update(slot.to_le_bytes());
         Hash::new_from_array(hash.finalize().into())
     }
 
-    /// Returns the block of a blockhash that is still valid in the bank of a slot.
+    /// Returns the block that has a blockhash, if the blockhash is still valid in a slot.
     pub(super) fn find_blockhash(&self, hash: &Hash, slot: u64) -> Option<&Block> {
         let now = self.block(slot)?.time;
         let found = self.blocks.iter().rev().find(|block| block.hash == *hash).filter(|block| block.slot <= slot);
@@ -222,7 +226,7 @@ impl Bank {
         self.records.get(self.places.get(signature)?.checked_sub(self.pruned)?)
     }
 
-    /// Returns the transactions that are kept, oldest first.
+    /// Returns the stored transactions, oldest first.
     pub(super) fn records(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.records.iter()
     }
@@ -236,7 +240,7 @@ impl Bank {
         self.svm.accounts_db().get_account(key).filter(|account| account.lamports() > 0)
     }
 
-    /// Returns an account in the bank of a slot.
+    /// Returns an account as it was in a slot.
     pub(super) fn account(&self, key: &Address, slot: u64) -> Option<AccountSharedData> {
         if *key == CLOCK {
             let mut account = self.current(key)?;
@@ -251,7 +255,7 @@ impl Bank {
         before.map_or_else(|| self.current(key), Clone::clone)
     }
 
-    /// Puts an account into every bank.
+    /// Sets an account in all slots.
     pub(super) fn put(&mut self, key: Address, account: AccountSharedData) -> Result<(), String> {
         self.undo.iter_mut().for_each(|(_, before)| {
             before.remove(&key);
@@ -259,7 +263,8 @@ impl Bank {
         self.svm.set_account(key, account.into()).map_err(|error| error.to_string())
     }
 
-    /// Returns the contents of the account of the recent blockhashes: their number, then each with the fee of a signature, the newest first.
+    /// Returns the data of the recent blockhashes account: the number of entries, then each blockhash with the
+    /// signature fee, newest first.
     fn recent_blockhashes(&self, slot: u64) -> Vec<u8> {
         let hashes =
             self.blocks.iter().rev().filter(|block| block.slot <= slot).take_while(|block| slot.saturating_sub(block.slot) < MAX_AGE);
@@ -272,7 +277,7 @@ impl Bank {
         let time = self.block(slot).map_or_else(|| self.clock.seconds(), |block| block.time);
         let epoch = slot / EPOCH;
         let unix_timestamp = i64::try_from(time).unwrap_or(i64::MAX);
-        // The time at which the epoch began, at the nominal speed.
+        // Computes when the epoch began, assuming the nominal speed.
         let since = i64::try_from((slot % EPOCH).saturating_mul(SLOT_MILLIS) / 1_000).unwrap_or_default();
         let epoch_start_timestamp = unix_timestamp.saturating_sub(since);
         solana_clock::Clock { slot, epoch_start_timestamp, epoch, leader_schedule_epoch: epoch.saturating_add(1), unix_timestamp }
@@ -283,12 +288,12 @@ impl Bank {
         self.svm.set_sysvar(&clock);
     }
 
-    /// Adds empty blocks. Their times fill what has passed since the last one.
+    /// Adds empty blocks. Their times are spread over the period since the last block.
     fn extend(&mut self, count: u64) {
         let Some(last) = self.blocks.back().copied() else { return };
         let passed = self.clock.seconds().saturating_sub(last.time);
         if count > LATEST {
-            // The blocks that are kept have consecutive slots.
+            // The stored blocks must have consecutive slots.
             self.blocks.clear();
         }
         for number in count.saturating_sub(LATEST)..count {
@@ -302,7 +307,7 @@ impl Bank {
         self.blocks.drain(..excess);
     }
 
-    /// Makes blocks; what is pending runs in the first. Returns how many transactions ran.
+    /// Makes blocks. The pending transactions run in the first. Returns how many transactions ran.
     pub(super) fn mine(&mut self, count: u64) -> usize {
         if count == 0 {
             return 0;
@@ -315,7 +320,7 @@ impl Bank {
             waiting.into_iter().for_each(|transaction| self.run(transaction));
         }
         if count >= MAX_AGE {
-            // So many at once stand for time that passes: what was signed before has expired.
+            // So many blocks at once represent time that has passed, so older blockhashes have expired.
             self.blocks.drain(..self.blocks.len().saturating_sub(1));
         }
         if count > 1 {
@@ -339,7 +344,7 @@ impl Bank {
             Ok(meta) => (meta, None),
             Err(failed) => (failed.meta, Some(failed.err)),
         };
-        // Without a fee it is in no block.
+        // A transaction that pays no fee is not in any block.
         if meta.signature != signature {
             return;
         }
@@ -363,7 +368,7 @@ impl Bank {
         }
     }
 
-    /// Returns the tokens of those of these accounts that are token accounts.
+    /// Returns the token balances of the token accounts among these accounts.
     fn tokens(&self, keys: &[Address]) -> Vec<Value> {
         let one = |(index, key): (usize, &Address)| {
             let account = self.current(key).filter(|account| *account.owner() == TOKEN)?;
@@ -381,7 +386,7 @@ impl Bank {
         self.current(mint).filter(|account| *account.owner() == TOKEN)?.data().get(44).copied()
     }
 
-    /// Runs something on the bank of a slot that is not older than the newest final one.
+    /// Runs a function on the state of a slot, which must not be older than the newest final one.
     fn on<R>(&mut self, slot: u64, act: impl FnOnce(&LiteSVM) -> R) -> R {
         let mut older = Before::new();
         for (_, before) in self.undo.iter().filter(|(block, _)| *block > slot) {
@@ -400,12 +405,13 @@ impl Bank {
 
     fn swap(&mut self, accounts: Before) {
         for (key, account) in accounts {
-            // An account without lamports does not exist. No program or system variable is ever among these accounts.
+            // An account without lamports does not exist. Programs and system variables are never among these
+            // accounts.
             let _ = self.svm.set_account(key, account.unwrap_or_default().into());
         }
     }
 
-    /// Runs a transaction on the bank of a slot, without effect. Signatures are not looked at.
+    /// Simulates a transaction on the state of a slot. Signatures are not verified.
     pub(super) fn simulate(&mut self, transaction: &VersionedTransaction, slot: u64) -> Simulated {
         let refused = |error| Simulated { slot, error: Some(error), meta: TransactionMetadata::default(), accounts: BTreeMap::new() };
         if self.find_blockhash(transaction.message.recent_blockhash(), slot).is_none() {
@@ -423,8 +429,8 @@ impl Bank {
         })
     }
 
-    /// Has a transaction wait for the next block. It must have valid signatures. One that could never be in a block is forgotten, as
-    /// nodes do.
+    /// Queues a transaction for the next block. The caller has verified its signatures. A transaction that can never
+    /// be in a block is dropped, as on a node.
     pub(super) fn submit(&mut self, transaction: VersionedTransaction) {
         let signature = id(&transaction);
         let is_known = self.places.contains_key(&signature) || self.is_pending(&signature);
@@ -435,7 +441,7 @@ impl Bank {
     }
 }
 
-/// Returns the first instruction that calls a loader.
+/// Returns the index of the first instruction that calls a loader.
 fn calls_loader(message: &VersionedMessage) -> Option<u8> {
     let keys = message.static_account_keys();
     let calls = |program: u8| keys.get(usize::from(program)).is_some_and(|program| LOADERS.contains(program));
@@ -447,7 +453,7 @@ fn lamports_of(account: &Option<AccountSharedData>) -> u64 {
     account.as_ref().map_or(0, ReadableAccount::lamports)
 }
 
-/// Returns an amount of tokens as nodes write it.
+/// Returns an amount of tokens in the nodes' format.
 pub(super) fn ui_amount(amount: u64, decimals: u8) -> Value {
     let places = usize::from(decimals);
     let digits = format!("{amount:0>width$}", width = places.saturating_add(1));

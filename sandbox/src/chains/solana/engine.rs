@@ -1,4 +1,4 @@
-//! The chain as the service uses it.
+//! Implements the engine trait, through which the service uses the chain.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,24 +30,24 @@ use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
 const LAMPORTS_PER_SOL: u64 = 1_000_000_000;
-/// A hundred million SOL, a sixth of all there is.
+/// A hundred million SOL, about a sixth of the supply.
 const LAVISH: u64 = LAMPORTS_PER_SOL * 100_000_000;
-/// The limits in a message of version 1: enough for the swap programs and the token program.
+/// The compute limit in a message of version 1. It is enough for the swap programs and the token program.
 const COMPUTE_UNITS: u32 = 200_000;
 const LOADED_BYTES: u32 = 1_000_000;
 /// A billion USDC.
 const LAVISH_TOKENS: u64 = 1_000_000_000_000_000;
 
-/// A Solana cluster with the swap programs of the client generation, and USDC.
+/// A Solana cluster with USDC and the swap programs that clients use.
 pub struct Solana {
     chain: String,
     cluster: String,
     /// The number of the cluster in swap ids.
     number: u64,
     pub(super) bank: Bank,
-    /// The accounts that the sandbox plays.
+    /// The accounts whose keys the sandbox has.
     keys: BTreeMap<Address, [u8; 32]>,
-    /// The open swaps with the solver, by their accounts.
+    /// The solver's open swaps, by their accounts.
     open: BTreeMap<Address, Swap>,
     events: Vec<Event>,
 }
@@ -66,7 +66,7 @@ fn parse(address: &str) -> Result<Address, String> {
     address.parse().map_err(|_| format!("not a valid Solana address: {address}"))
 }
 
-/// Signs a message with the keys that are there; the slots of the others stay empty.
+/// Signs a message with the given keys. The signatures of other signers stay empty.
 fn signed(message: VersionedMessage, keys: &[Keypair]) -> VersionedTransaction {
     let signers = usize::from(message.header().num_required_signatures);
     let bytes = message.serialize();
@@ -75,7 +75,7 @@ fn signed(message: VersionedMessage, keys: &[Keypair]) -> VersionedTransaction {
     VersionedTransaction { signatures, message }
 }
 
-/// Puts an instruction into a message, of version 1 with the limits without which nothing runs.
+/// Puts an instruction into a message. A message of version 1 needs limits, without which nothing runs.
 fn message(instruction: Instruction, payer: &Address, blockhash: &Hash, is_v1: bool) -> VersionedMessage {
     let legacy = Message::new_with_blockhash(&[instruction], Some(payer), blockhash);
     if !is_v1 {
@@ -89,7 +89,7 @@ fn encoded(transaction: &VersionedTransaction) -> Result<String, String> {
     wincode::serialize(transaction).map(|bytes| STANDARD.encode(bytes)).map_err(|error| error.to_string())
 }
 
-/// Returns the hash of the genesis block, which tells clients where they are.
+/// Returns the genesis hash, by which clients recognize the cluster.
 fn genesis(chain: &str, cluster: &str) -> Hash {
     let known = match cluster {
         "mainnet" | "mainnet-beta" | "101" => "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
@@ -100,8 +100,8 @@ fn genesis(chain: &str, cluster: &str) -> Hash {
 }
 
 impl Solana {
-    /// Starts a cluster with funds for the solver and the relayer. `chain` is its name in asset ids, for example `solana` or
-    /// `solana_localnet`; `cluster` is what it is to its clients, for example `mainnet` or `localnet`.
+    /// Starts a cluster and funds the solver and the relayer. `chain` is its name in asset ids, for example `solana`
+    /// or `solana_localnet`. `cluster` is its name to clients, for example `mainnet` or `localnet`.
     #[must_use]
     pub fn new(chain: &str, cluster: &str, clock: Arc<Clock>) -> Self {
         let bank = Bank::new(machine(NATIVE, TOKENS), genesis(chain, cluster), clock);
@@ -111,9 +111,9 @@ impl Solana {
         let mut solana = Self { chain, cluster, number, bank, keys, open, events };
         let mut mint = AccountSharedData::new(solana.bank.svm().minimum_balance_for_rent_exemption(82), 82, &TOKEN);
         let data = mint.data_as_mut_slice();
-        // Decimals, and that it is initialized. Nobody can mint or freeze.
+        // Sets the decimals and marks the mint as initialized. It has no mint or freeze authority.
         data.iter_mut().skip(44).zip([DECIMALS, 1]).for_each(|(byte, value)| *byte = value);
-        // New accounts of a new machine take whatever they are given.
+        // A new virtual machine accepts any new account.
         let _ = solana.bank.put(MINT, mint);
         for role in [SOLVER, RELAYER] {
             let _ = solana.give(keypair(role).pubkey(), LAVISH);
@@ -155,7 +155,7 @@ impl Solana {
         self.bank.put(key, account)
     }
 
-    /// Returns whether an asset id means USDC, and not SOL.
+    /// Returns whether an asset id is USDC rather than SOL.
     fn is_token(&self, asset: &str) -> Result<bool, String> {
         match asset.split_once(':') {
             Some((chain, "sol")) if chain == self.chain => Ok(false),
@@ -176,12 +176,12 @@ impl Solana {
         hex::encode(swap_id::solana(self.number, &swap.hash, swap.initiator.as_ref()))
     }
 
-    /// Returns a blockhash that every node knows, whatever it takes for the newest block.
+    /// Returns a blockhash that every node has, even one that lags slightly behind.
     fn blockhash(&self) -> Hash {
         self.bank.block(self.bank.slot(Commitment::Finalized)).map(|block| block.hash).unwrap_or_default()
     }
 
-    /// Returns the transaction that the owner signs and the relayer pays for.
+    /// Returns the transaction that the owner signs and whose fee the relayer pays.
     fn gasless(&self, swap: &Swap, blockhash: &Hash, is_v1: bool) -> VersionedTransaction {
         let relayer = keypair(RELAYER);
         let payer = relayer.pubkey();
@@ -192,13 +192,13 @@ impl Solana {
         let (swap, blockhash) = (self.swap(terms)?, self.blockhash());
         let owner = swap.initiator;
         let own = signed(message(swap.initiate(owner), &owner, &blockhash, is_v1), &[]);
-        // A relayer cannot pay for itself, and the program for SOL knows no sponsor.
+        // The relayer cannot sponsor itself, and the program for SOL has no sponsor.
         let is_sponsored = swap.is_token && owner != keypair(RELAYER).pubkey();
         let gasless = if is_sponsored { json!(encoded(&self.gasless(&swap, &blockhash, is_v1))?) } else { Value::Null };
         Ok(Map::from_iter([("versioned_tx".to_owned(), json!(encoded(&own)?)), ("versioned_tx_gasless".to_owned(), gasless)]))
     }
 
-    /// Has a transaction wait for the next block, if it would succeed now.
+    /// Queues a transaction for the next block, if it would succeed now.
     pub(super) fn submit(&mut self, transaction: VersionedTransaction) -> Result<String, String> {
         let id = id(&transaction);
         if !self.bank.is_pending(&id) {
@@ -219,7 +219,7 @@ impl Solana {
         self.submit(signed(VersionedMessage::Legacy(message), &keys))
     }
 
-    /// Who gets the rent of an open swap back.
+    /// Returns who gets the rent of an open swap back.
     fn sponsor(&self, swap: &Swap) -> Result<Address, String> {
         let program = if swap.is_token { TOKENS } else { NATIVE };
         let account = self.bank.account(&swap.account(), self.bank.tip()).filter(|account| *account.owner() == program);
@@ -227,7 +227,7 @@ impl Solana {
         Ok(htlc::sponsor(account.data()).filter(|_| swap.is_token).unwrap_or(swap.initiator))
     }
 
-    /// Follows what a transaction that has run did to swaps with the solver.
+    /// Records the effects of an executed transaction on the solver's swaps.
     fn follow(&mut self, steps: Vec<(Address, Step)>, signature: Signature, height: u64) {
         let solver = keypair(SOLVER).pubkey();
         for (account, step) in steps {
@@ -249,7 +249,7 @@ impl Solana {
     }
 }
 
-/// Returns what a transaction did to swaps: its instructions, each followed by those that it called.
+/// Returns the effects of a transaction on swaps. Each instruction is followed by its inner instructions.
 fn steps(record: &Record) -> Vec<(Address, Step)> {
     let message = &record.transaction.message;
     let keys = message.static_account_keys();
@@ -269,7 +269,7 @@ fn steps(record: &Record) -> Vec<(Address, Step)> {
     steps
 }
 
-/// Adds to a number of 8 bytes in an account.
+/// Adds to an 8-byte number in an account's data.
 fn add(account: &mut AccountSharedData, at: usize, amount: u64) -> Result<(), String> {
     let place = account.data_as_mut_slice().get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>());
     let place = place.ok_or("the account holds no tokens")?;
@@ -294,7 +294,7 @@ impl Engine for Solana {
         let asset = |symbol: &str, decimals: u8, limits: [&str; 2], htlc: Value, token: Value| {
             AssetRow { chain, network: json!(cluster), symbol, decimals, limits: limits.map(str::to_owned), htlc, token }.json()
         };
-        // Less than a new account must hold could not be paid to one.
+        // An amount below the rent-exempt minimum could not be paid to a new account.
         let sol =
             asset("sol", 9, ["1000000", "1000000000000000"], json!({"address": NATIVE.to_string(), "schema": "solana:htlc"}), Value::Null);
         let usdc = asset(
@@ -362,7 +362,7 @@ impl Engine for Solana {
         if given.message != expected.message {
             return Err("the transaction is not that of the order".to_owned());
         }
-        // The relayer is the first signer, the owner the second.
+        // The relayer signs first, the owner second.
         expected.signatures.iter_mut().zip(&given.signatures).skip(1).for_each(|(slot, given)| *slot = *given);
         if !expected.verify_with_results().into_iter().all(|is_valid| is_valid) {
             return Err("the owner has not signed the transaction".to_owned());

@@ -1,4 +1,4 @@
-//! The swap programs of the client generation, as clients call them: addresses, instructions and accounts.
+//! The swap programs that clients use: their addresses, instructions and accounts.
 //!
 //! Specification: `docs/spec/solana.md`.
 
@@ -15,7 +15,7 @@ pub(super) const NATIVE: Address = Address::from_str_const("2bag6xpshpvPe7SJ9nSD
 pub(super) const TOKENS: Address = Address::from_str_const("gdnvdMCHJgnidtU7SL8RkRshHPvDJU1pdfZEpoLvqdU");
 /// USDC.
 pub(super) const MINT: Address = Address::from_str_const("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v");
-/// Decimals of USDC.
+/// The decimals of USDC.
 pub(super) const DECIMALS: u8 = 6;
 
 /// `sha256("global:initiate")[..8]`
@@ -37,7 +37,7 @@ pub(super) struct Swap {
 }
 
 impl Swap {
-    /// Returns the account that holds the swap.
+    /// Returns the address of the account that holds the swap.
     pub(super) fn account(&self) -> Address {
         let (initiator, hash) = (self.initiator.as_ref(), self.hash.as_slice());
         if self.is_token {
@@ -47,7 +47,8 @@ impl Swap {
         }
     }
 
-    /// Locks the amount. The sponsor pays the rent of the swap account; for SOL it is the initiator.
+    /// Returns the instruction that locks the amount. The sponsor pays the rent of the swap account. For SOL, that is
+    /// the initiator.
     pub(super) fn initiate(&self, sponsor: Address) -> Instruction {
         let (amount, slots) = (self.amount.to_le_bytes(), self.slots.to_le_bytes());
         let redeemer: &[u8] = self.redeemer.as_ref();
@@ -57,7 +58,7 @@ impl Swap {
             let accounts = vec![AccountMeta::new(self.account(), false), AccountMeta::new(self.initiator, true), system];
             return Instruction { program_id: NATIVE, accounts, data };
         }
-        // The last byte says that there is no destination data.
+        // The last byte states that there is no destination data.
         let data = [&INITIATE, slots.as_slice(), redeemer, &self.hash, &amount, &[0]].concat();
         let accounts = vec![
             AccountMeta::new(identity(), false),
@@ -73,7 +74,8 @@ impl Swap {
         Instruction { program_id: TOKENS, accounts, data }
     }
 
-    /// Pays the redeemer. `payer` pays for the redeemer's token account if there is none.
+    /// Returns the instructions that pay the redeemer. `payer` pays for the redeemer's token account if it does not
+    /// exist.
     pub(super) fn redeem(&self, secret: &[u8; 32], sponsor: Address, payer: Address) -> Vec<Instruction> {
         let data = [REDEEM.as_slice(), secret].concat();
         if self.is_token {
@@ -83,7 +85,7 @@ impl Swap {
         vec![Instruction { program_id: NATIVE, accounts, data }]
     }
 
-    /// Pays the initiator back.
+    /// Returns the instructions that pay the initiator back.
     pub(super) fn refund(&self, sponsor: Address, payer: Address) -> Vec<Instruction> {
         let data = REFUND.to_vec();
         if self.is_token {
@@ -111,7 +113,7 @@ impl Swap {
             AccountMeta::new(sponsor, false),
             AccountMeta::new_readonly(TOKEN, false),
         ];
-        // CreateIdempotent: nothing happens if there is one already.
+        // `CreateIdempotent` has no effect if the account already exists.
         let create = Instruction { program_id: ASSOCIATED_TOKEN, accounts: create, data: vec![1] };
         vec![create, Instruction { program_id: TOKENS, accounts: release, data }]
     }
@@ -125,17 +127,17 @@ fn vault() -> Address {
     Address::find_program_address(&[MINT.as_ref()], &TOKENS).0
 }
 
-/// Returns the account for USDC of an owner.
+/// Returns an owner's token account for USDC.
 pub(super) fn token_account_of(owner: &Address) -> Address {
     Address::find_program_address(&[owner.as_ref(), TOKEN.as_ref(), MINT.as_ref()], &ASSOCIATED_TOKEN).0
 }
 
-/// Who gets the rent of an open token swap back.
+/// Returns who gets the rent of an open token swap back.
 pub(super) fn sponsor(swap_account: &[u8]) -> Option<Address> {
     part(swap_account, 121).map(Address::from)
 }
 
-/// What a token account holds.
+/// The contents of a token account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenAccount {
     pub(super) mint: Address,
@@ -144,7 +146,7 @@ pub(super) struct TokenAccount {
     pub(super) is_frozen: bool,
 }
 
-/// Reads a token account.
+/// Parses a token account.
 pub(super) fn token_account(data: &[u8]) -> Option<TokenAccount> {
     let state = *data.get(108).filter(|_| data.len() == 165)?;
     let (mint, owner) = (part::<32>(data, 0)?.into(), part::<32>(data, 32)?.into());
@@ -152,7 +154,7 @@ pub(super) fn token_account(data: &[u8]) -> Option<TokenAccount> {
     (state > 0).then_some(TokenAccount { mint, owner, amount, is_frozen: state == 2 })
 }
 
-/// What an instruction did to a swap.
+/// The effect of an instruction on a swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Initiated(Swap),
@@ -160,7 +162,7 @@ pub(super) enum Step {
     Refunded,
 }
 
-/// Reads what an instruction that has run did, and to which swap account. Swaps of other tokens are not of interest.
+/// Returns the effect of an executed instruction, and the swap account. Swaps of other tokens are ignored.
 pub(super) fn step(program: &Address, accounts: &[Address], data: &[u8]) -> Option<(Address, Step)> {
     let is_token = *program == TOKENS;
     if !is_token && *program != NATIVE {

@@ -1,4 +1,4 @@
-//! The subscriptions that clients use to confirm a payment, as text frames of a WebSocket in and out.
+//! The subscriptions that clients use to confirm a payment. Text frames of a WebSocket go in and out.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::bank::Commitment;
 use crate::chains::engine::Engine;
 use crate::http::Request;
 
-/// The number of open subscriptions of one connection.
+/// The maximum number of open subscriptions on one connection.
 const MAX_OPEN: usize = 128;
 
-/// Returns what a subscriber is told about a transaction that has reached a commitment (`processed`, `confirmed` or `finalized`): the
-/// slot of the answer, and its error if it failed. `None` until then.
+/// Returns the notification for a transaction that has reached a commitment (`processed`, `confirmed` or
+/// `finalized`): the slot, and the error if it failed. Returns `None` until then.
 pub fn signature_result(engine: &mut dyn Engine, signature: &str, commitment: &str) -> Option<Value> {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": [[signature]]});
     let (method, path, body) = ("POST".to_owned(), "/".to_owned(), call.to_string().into_bytes());
@@ -35,17 +35,17 @@ enum Topic {
 
 /// The subscriptions of one connection: `signatureSubscribe` and `slotSubscribe`.
 ///
-/// The server gives it each text frame that comes in, and calls [`poll`](Self::poll) often, for example after each block.
+/// The server passes it each incoming text frame, and calls [`poll`](Self::poll) often, for example after each block.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     next: u64,
     open: BTreeMap<u64, Topic>,
-    /// The newest slot that subscribers know.
+    /// The newest slot that subscribers were told.
     slot: u64,
 }
 
 impl Subscriptions {
-    /// Takes a text frame. Returns the frame that answers it; `None` for a notification, such as the `ping` of some clients.
+    /// Processes a text frame. Returns the reply, or `None` for a notification such as the `ping` of some clients.
     pub fn receive(&mut self, frame: &str) -> Option<String> {
         let call: Value = serde_json::from_str(frame).unwrap_or_default();
         if call.get("method").is_some() && call.get("id").is_none() {

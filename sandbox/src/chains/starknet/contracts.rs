@@ -1,5 +1,6 @@
-//! What calls of tokens and HTLCs change: balances, allowances and orders, at the storage addresses of the real contracts. The HTLC has
-//! the interface, the ids, the messages and the events of November 2025, the tokens those of OpenZeppelin.
+//! The effects of calls to tokens and HTLCs on balances, allowances and orders, stored at the real contracts' storage
+//! addresses. The HTLC has the interface, ids, messages and events of November 2025. The tokens are those of
+//! OpenZeppelin.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,20 +18,20 @@ use super::felts::{ACCOUNT_CLASS, after, bytes, halves, is_signed, join, selecto
 use super::ledger::{At, Ledger};
 use crate::chains::engine::Change;
 
-/// The class of the HTLC: the hash of the compiled contract whose interface the front shows.
+/// The class hash of the HTLC, that of the compiled contract. Clients receive the contract's interface.
 pub(super) const HTLC_CLASS: Felt = Felt::from_hex_unchecked("0x5e20dcfacd356c6ba4fe1d2ce5e55dc54fd5cccda2af24a3e47e4efd5d0f71e");
-/// The class of the tokens. It has no code, so this is a number and not a hash.
+/// The class hash of the tokens. They have no code, so it is an arbitrary number.
 const TOKEN_CLASS: Felt = Felt::from_hex_unchecked("0x6d6f64656c206f662061207469746f6b656e");
 /// The token in which fees are paid.
 pub(super) const STRK: Felt = Felt::from_hex_unchecked("0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d");
-/// Where nonces are kept, and which accounts exist. No contract has these addresses.
+/// Where nonces are stored, and with them which accounts exist. No contract has this address.
 pub(super) const NONCES: Felt = Felt::MAX;
 const ACCOUNTS: Felt = Felt::from_hex_unchecked("0x800000000000010ffffffffffffffffffffffffffffffffffffffffffffffff");
 
 /// A contract and an address in its storage.
 pub(super) type Slot = (Felt, Felt);
 
-/// What the model executes and answers, by its selector.
+/// The functions that the model implements, by selector.
 static NAMES: LazyLock<BTreeMap<Felt, &str>> = LazyLock::new(|| {
     let calls = ["__execute__", "approve", "transfer", "transfer_from", "redeem", "refund", "instant_refund"];
     let initiates = ["initiate", "initiate_on_behalf", "initiate_with_signature"];
@@ -39,17 +40,17 @@ static NAMES: LazyLock<BTreeMap<Felt, &str>> = LazyLock::new(|| {
     all.map(|name| (selector(name), *name)).collect()
 });
 
-/// A token.
+/// A token with its HTLC.
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) address: Felt,
     pub(super) symbol: &'static str,
     pub(super) decimals: u8,
-    /// The HTLC that takes it.
+    /// The HTLC that locks the token.
     pub(super) htlc: Felt,
 }
 
-/// What is at an address.
+/// What a contract address holds.
 enum Kind<'a> {
     Token(&'a Token),
     Htlc(&'a Token),
@@ -57,25 +58,25 @@ enum Kind<'a> {
     Nothing,
 }
 
-/// The state of a block, and what is done on top of it.
+/// The state after a block, with the changes made on top of it.
 pub(super) struct View<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) at: At,
-    /// The block of what is done.
+    /// The number of the block in which the changes are made.
     pub(super) block: u64,
     pub(super) writes: BTreeMap<Slot, Felt>,
     pub(super) events: Vec<Event>,
-    /// What was called so far, with the calls below.
+    /// The calls so far, with their inner calls.
     pub(super) calls: Vec<FunctionInvocation>,
     pub(super) changes: Vec<(Felt, Change)>,
 }
 
-/// Panic data that is one felt, as nodes print it.
+/// Returns panic data of one felt in the format that nodes print.
 fn panic(text: &str) -> String {
     format!("{:#x} ('{text}')", short(text))
 }
 
-/// Requires something, with the message that the HTLC's assertion has.
+/// Fails with the message of the HTLC's assertion if the condition does not hold.
 fn require(holds: bool, text: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("\"{text}\"")) }
 }
@@ -84,19 +85,19 @@ fn decoded<T>(argument: Option<T>) -> Result<T, String> {
     argument.ok_or_else(|| panic("Failed to deserialize param"))
 }
 
-/// Returns the elements of an array, which ends the arguments.
+/// Returns the elements of an array at the end of the arguments.
 fn array(felts: &[Felt]) -> Result<&[Felt], String> {
     decoded(felts.split_first().filter(|(length, rest)| **length == Felt::from(rest.len())).map(|(_, rest)| rest))
 }
 
-/// Returns the id of an order, which binds its terms, the chain and the contract. The terms are those that all forms of `initiate` take:
-/// redeemer, timelock, amount and secret hash.
+/// Returns the id of an order. It commits to the terms, the chain and the contract. `terms` are those of all forms of
+/// `initiate`: redeemer, timelock, amount and secret hash.
 pub(super) fn order_id(chain_id: Felt, htlc: Felt, initiator: Felt, terms: &[Felt]) -> Felt {
     let (rest, hash) = terms.split_at_checked(4).unwrap_or_default();
     poseidon_hash_many(&[&[chain_id], hash, &[initiator], rest, &[htlc]].concat())
 }
 
-/// Returns a message in the domain of the swap contract, as the service spells it. The members are names with types.
+/// Returns a message in the swap contract's domain, in the service's format. `members` are names with types.
 fn typed_data(chain_id: Felt, name: &str, members: &str, message: Value) -> Value {
     let listed = |members: &str| {
         let members = members.split(' ').filter_map(|member| member.split_once(':'));
@@ -125,13 +126,13 @@ pub(super) fn initiate_data(chain_id: Felt, htlc: Felt, terms: &[Felt]) -> Optio
     Some(typed_data(chain_id, "Initiate", members, message))
 }
 
-/// Returns whether the account has signed the message, which the SDK encodes.
+/// Returns whether the account has signed the message. The SDK computes the message's hash.
 fn has_signed(account: Felt, message: Value, signature: &[Felt]) -> bool {
     let hash = serde_json::from_value::<TypedData>(message).ok().and_then(|data| data.message_hash(account).ok());
     hash.is_some_and(|hash| is_signed(account, hash, signature))
 }
 
-/// Decodes the calls as accounts of Cairo 1 do: count, then address, selector, length and arguments of each.
+/// Decodes calls as Cairo 1 accounts do: the count, then the address, selector, length and arguments of each call.
 fn calls_of(calldata: &[Felt]) -> Option<Vec<Call>> {
     let (count, mut rest) = calldata.split_first()?;
     let mut calls = Vec::new();
@@ -187,7 +188,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the class of a contract. An account exists as soon as it has had tokens.
+    /// Returns the class hash of a contract. An account exists as soon as it has received tokens.
     pub(super) fn class_of(&self, address: Felt) -> Result<Felt, StarknetError> {
         match self.kind(address) {
             Kind::Token(_) => Ok(TOKEN_CLASS),
@@ -197,7 +198,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Answers what can be asked without a transaction.
+    /// Executes a view function.
     pub(super) fn ask(&self, call: &FunctionCall) -> Result<Vec<Felt>, StarknetError> {
         let here = call.contract_address;
         let name = NAMES.get(&call.entry_point_selector).copied().unwrap_or_default();
@@ -218,7 +219,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Executes a call, and keeps it with those below it as traces have them. The error names the calls on the way, and why it reverts.
+    /// Executes a call, and records it with its inner calls as in a trace. An error names the chain of calls and the
+    /// reason of the revert.
     pub(super) fn execute(&mut self, caller: Felt, call: &Call) -> Result<(), String> {
         let (first_event, first_call, to, selector) = (self.events.len(), self.calls.len(), call.to, call.selector);
         let in_call = |reason| format!("Error in contract (contract address: {to:#x}, selector: {selector:#x}):\n{reason}");
@@ -248,7 +250,7 @@ impl<'a> View<'a> {
         let here = call.to;
         let name = NAMES.get(&call.selector).copied().unwrap_or_default();
         match (self.kind(here), name, call.calldata.as_slice()) {
-            // Nobody but the chain itself calls an account.
+            // Only the chain itself calls an account.
             (Kind::Account, "__execute__", calldata) if caller == Felt::ZERO => {
                 decoded(calls_of(calldata))?.iter().try_for_each(|call| self.execute(here, call))
             }
@@ -319,7 +321,7 @@ impl<'a> View<'a> {
         self.credit(token, to, amount)
     }
 
-    /// Adds to a balance, as if the tokens came from nowhere.
+    /// Adds to a balance. Nobody pays for it.
     pub(super) fn credit(&mut self, token: Felt, to: Felt, amount: U256) -> Result<(), String> {
         let sum = self.balance(token, to).checked_add(amount).ok_or_else(|| panic("u256_add Overflow"))?;
         self.set_number(token, storage("ERC20_balances", &[to]), sum);
@@ -329,7 +331,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Freezes an account, or pauses the token where none is named.
+    /// Freezes an account, or pauses the token if no account is given.
     pub(super) fn stop(&mut self, token: Felt, account: Option<Felt>) {
         let key = account.map_or_else(|| storage("is_paused", &[]), |account| storage("is_frozen", &[account]));
         self.write(token, key, Felt::ONE);
@@ -375,7 +377,7 @@ impl<'a> View<'a> {
         let [_, initiator, redeemer, _, timelock, low, high] = self.open_order(here, id)?;
         let secret_bytes = decoded(bytes(secret))?;
         let hash = words(&Sha256::digest(secret_bytes).into());
-        // The id depends on the secret hash, so that another secret leads to another id.
+        // The id depends on the secret hash, so a wrong secret leads to another id.
         let terms = [&[redeemer, timelock, low, high], &hash[..]].concat();
         require(order_id(self.ledger.chain_id, here, initiator, &terms) == id, "HTLC: incorrect secret")?;
         self.write(here, storage("orders", &[id]), self.block.into());

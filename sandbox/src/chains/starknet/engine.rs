@@ -1,4 +1,4 @@
-//! What the sandbox asks of the chain.
+//! Implements the engine trait, through which the sandbox uses the chain.
 
 use alloy_primitives::U256;
 use serde_json::{Map, Value, json};
@@ -14,17 +14,17 @@ use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow};
 use crate::http::{Reply, Request};
 
-/// Blocks of the timelocks.
+/// The timelocks of source and destination, in blocks.
 const TIMELOCKS: [u64; 2] = [2_880, 1_440];
 
-/// A leg with its addresses.
+/// One side of an order with its addresses.
 struct Swap {
     token: Felt,
     htlc: Felt,
     initiator: Felt,
     redeemer: Felt,
     id: Felt,
-    /// Redeemer, timelock, amount and secret hash, as all forms of `initiate` take them.
+    /// The redeemer, timelock, amount and secret hash, as all forms of `initiate` take them.
     arguments: Vec<Felt>,
 }
 
@@ -32,7 +32,7 @@ fn account(text: &str) -> Result<Felt, String> {
     parse(text).filter(|felt| *felt != Felt::ZERO).ok_or_else(|| format!("invalid Starknet address: {text}"))
 }
 
-/// Parses a decimal or hex number, as signatures have them.
+/// Parses a decimal or hex number. Signatures use both.
 fn number(text: &str) -> Option<Felt> {
     parse(text).or_else(|| parse(&format!("{:#x}", U256::from_str_radix(text, 10).ok()?)))
 }
@@ -64,7 +64,7 @@ impl Starknet {
         Ok(Swap { token: token.address, htlc: token.htlc, initiator, redeemer, id, arguments })
     }
 
-    /// Returns the key of whoever acts for a party: the solver for itself, the relayer for users.
+    /// Returns the key that acts for a party: the solver's own, or the relayer's for users.
     fn actor(is_solver: bool) -> [u8; 32] {
         accounts::key(if is_solver { accounts::SOLVER } else { accounts::RELAYER })
     }
@@ -135,7 +135,7 @@ impl Engine for Starknet {
         let delegate = terms.delegate.as_deref().filter(|text| !text.is_empty()).map(account).transpose()?;
         let payer = delegate.unwrap_or(swap.initiator);
         let allowed = self.ledger.view(At::Pending).allowance(swap.token, payer, swap.htlc);
-        // Exactly the amount: an unlimited approval is a warning that `--yes` does not pass.
+        // The approval has exactly the amount. An unlimited approval would be a warning that `--yes` does not accept.
         let [low, high] = halves(U256::from(terms.amount));
         let approval = (allowed < U256::from(terms.amount)).then(|| call(swap.token, "approve", vec![swap.htlc, low, high]));
         let (initiate, typed_data) = match delegate {
@@ -167,7 +167,7 @@ impl Engine for Starknet {
         } else if swap.initiator == account_of_key(&user) {
             (user, call(swap.htlc, "initiate", swap.arguments))
         } else {
-            // A user whose key nobody has here.
+            // The sandbox does not have this user's key.
             (Self::actor(false), call(swap.htlc, "initiate_on_behalf", [vec![swap.initiator], swap.arguments].concat()))
         };
         self.submit(&key, &[approve, initiate])

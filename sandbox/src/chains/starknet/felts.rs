@@ -1,11 +1,11 @@
-//! Text, words, addresses and signatures in felts, by the reference SDK.
+//! Conversions between felts and text, words, addresses and signatures, with the reference SDK.
 
 use alloy_primitives::U256;
 use starknet_core::utils::{get_contract_address, normalize_address, starknet_keccak};
 use starknet_crypto::{Felt, get_public_key, pedersen_hash, recover, verify};
 use starknet_types_core::curve::{AffinePoint, ProjectivePoint};
 
-/// The class of accounts: `Account` of OpenZeppelin 1.0.0.
+/// The class hash of accounts: `Account` of OpenZeppelin 1.0.0.
 pub(super) const ACCOUNT_CLASS: Felt = Felt::from_hex_unchecked("0x5b4b537eaa2399e3aa99c4e2e0208ebd6c71bc1467938cd52c798c601e43564");
 
 /// Returns the selector of a function, or the first key of an event.
@@ -13,12 +13,13 @@ pub(super) fn selector(name: &str) -> Felt {
     starknet_keccak(name.as_bytes())
 }
 
-/// Returns up to 31 characters as one number.
+/// Encodes up to 31 characters as a short string.
 pub(super) fn short(text: &str) -> Felt {
     Felt::from_bytes_be_slice(text.as_bytes())
 }
 
-/// Parses `0x` and up to 64 hex digits below the prime. The SDK reads the prime itself as zero, and takes digits without `0x`.
+/// Parses `0x` and up to 64 hex digits, as a value below the prime. The SDK is less strict: it reads the prime itself
+/// as zero, and accepts digits without `0x`.
 pub(super) fn parse(text: &str) -> Option<Felt> {
     let padded = format!("0x{:0>64}", text.strip_prefix("0x").filter(|digits| !digits.is_empty())?);
     Felt::from_hex(&padded).ok().filter(|felt| felt.to_fixed_hex_string().eq_ignore_ascii_case(&padded))
@@ -31,7 +32,7 @@ pub(super) fn halves(number: U256) -> [Felt; 2] {
     [Felt::from_bytes_be_slice(low), Felt::from_bytes_be_slice(high)]
 }
 
-/// Joins the low and the high 128 bits of a number; `None` if one of them is longer.
+/// Joins the low and the high 128 bits of a number. Returns `None` if one of them is longer.
 pub(super) fn join(low: Felt, high: Felt) -> Option<U256> {
     let [low, high] = [u128::try_from(low).ok()?, u128::try_from(high).ok()?];
     Some(U256::from(high).wrapping_shl(128) | U256::from(low))
@@ -53,7 +54,7 @@ pub(super) fn storage(name: &str, keys: &[Felt]) -> Felt {
     normalize_address(keys.iter().fold(selector(name), |hash, key| pedersen_hash(&hash, key)))
 }
 
-/// Returns the address that is `place` felts after another one.
+/// Returns the address that is `place` felts after another.
 #[expect(clippy::arithmetic_side_effects, reason = "felts are added modulo the prime")]
 pub(super) fn after(address: Felt, place: usize) -> Felt {
     address + Felt::from(place)
@@ -69,10 +70,11 @@ pub(super) fn account_of_key(key: &[u8; 32]) -> Felt {
     account_of(get_public_key(&Felt::from_bytes_be(key)))
 }
 
-/// Returns whether an account has signed a hash. Its address is the hash of its public key, so that the key follows from the signature.
+/// Returns whether an account has signed a hash. The account's address is derived from its public key, so the key is
+/// recovered from the signature.
 pub(super) fn is_signed(account: Felt, hash: Felt, signature: &[Felt]) -> bool {
     let [r, s] = *signature else { return false };
-    // The library divides by the difference of these points. They are equal only in signatures that are made for that.
+    // The library divides by the difference of these points. They are equal only in a signature crafted for that.
     let generator = AffinePoint::generator();
     let of_hash = times(&generator, hash);
     if of_hash.is_none() || point(r).is_none_or(|point| times(&point, s) == of_hash) {
@@ -87,7 +89,7 @@ fn point(x: Felt) -> Option<AffinePoint> {
     AffinePoint::new_from_x(&x, false)
 }
 
-/// Returns the first coordinate of a multiple of a point.
+/// Returns the x coordinate of a multiple of a point.
 #[expect(clippy::arithmetic_side_effects, reason = "points are multiplied in their group")]
 fn times(point: &AffinePoint, factor: Felt) -> Option<Felt> {
     let product = &ProjectivePoint::from_affine(point.x(), point.y()).ok()? * factor;

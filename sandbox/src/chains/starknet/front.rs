@@ -1,4 +1,4 @@
-//! The JSON-RPC front, version 0.9, in the types of the reference SDK.
+//! The JSON-RPC interface, version 0.9, with the reference SDK's types.
 
 use std::sync::LazyLock;
 
@@ -20,13 +20,13 @@ use crate::http::{Reply, Request};
 
 /// The version of the interface.
 const VERSION: &str = "0.9.0";
-/// How many calls one request may have, and how many felts the calldata of a transaction.
+/// The maximum number of calls in a request, and of felts in a transaction's calldata.
 const MAX_BATCH: usize = 100;
 const MAX_FELTS: usize = 5_000;
-/// How many events one page may have.
+/// The maximum number of events on a page.
 const MAX_CHUNK: u64 = 1_000;
 
-/// The class of the HTLC as it was compiled, with its interface as a text.
+/// The class of the compiled HTLC, with its interface as a string.
 static HTLC: LazyLock<Value> = LazyLock::new(|| {
     let mut class: Value = serde_json::from_str(NOVEMBER_2025).unwrap_or_default();
     if let Some(abi) = class.get_mut("abi") {
@@ -35,7 +35,7 @@ static HTLC: LazyLock<Value> = LazyLock::new(|| {
     class
 });
 
-/// An error of the interface: code, message, and more if it is not null.
+/// An error of the interface: code, message, and data unless it is null.
 struct Fault(i64, &'static str, Value);
 
 impl From<StarknetError> for Fault {
@@ -59,11 +59,11 @@ fn invalid(what: impl Into<String>) -> Fault {
     Fault(-32_602, "Invalid params", json!({"reason": what.into()}))
 }
 
-/// The parameters of a method, by name or by place.
+/// The parameters of a method, by name or by position.
 struct Params<'a>(&'a Value);
 
 impl Params<'_> {
-    /// Reads a parameter in the SDK's type for it.
+    /// Parses a parameter into the SDK's type.
     fn read<T: DeserializeOwned>(&self, place: usize, name: &str) -> Result<T, Fault> {
         let found = if self.0.is_array() { self.0.get(place) } else { self.0.get(name) }.unwrap_or(&Value::Null);
         if !is_strict(found) {
@@ -72,13 +72,13 @@ impl Params<'_> {
         T::deserialize(found).map_err(|error| invalid(format!("{name}: {error}")))
     }
 
-    /// Finds the state that `block_id` names.
+    /// Returns the state that `block_id` refers to.
     fn state(&self, ledger: &Ledger, place: usize) -> Result<At, Fault> {
         height(ledger, self.read(place, "block_id")?)
     }
 }
 
-/// Returns whether no text is a felt to the SDK alone.
+/// Returns whether all felts are valid by strict rules. The SDK alone would accept more texts.
 fn is_strict(value: &Value) -> bool {
     match value {
         Value::String(text) => Felt::from_hex(text).is_err() || parse(text).is_some(),
@@ -126,7 +126,7 @@ fn with(mut object: Value, more: impl IntoIterator<Item = (&'static str, Value)>
     object
 }
 
-/// Answers one call; `None` for a notification.
+/// Answers one call. Returns `None` for a notification.
 fn one(ledger: &mut Ledger, now: u64, call: &Value) -> Option<Value> {
     let id = call.get("id");
     let Some(method) = call.get("method").and_then(Value::as_str).filter(|_| call.get("jsonrpc") == Some(&json!("2.0"))) else {
@@ -149,7 +149,7 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
     }
     let ledger = &*ledger;
     let find = || ledger.find(params.read(0, "transaction_hash")?).ok_or_else(|| Fault::from(StarknetError::TransactionHashNotFound));
-    // A state, a contract that exists in it, and its class.
+    // Returns a state, a contract that exists in it, and the contract's class.
     let contract = |block: usize, contract: usize| {
         let (at, contract) = (params.state(ledger, block)?, params.read(contract, "contract_address")?);
         Ok::<_, Fault>((at, contract, ledger.view(at).class_of(contract)?))
@@ -172,7 +172,7 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
         }
         "getClassHashAt" => json!(contract(0, 1)?.2),
         "getClassAt" if contract(0, 1)?.2 == HTLC_CLASS => HTLC.clone(),
-        // The others have no code. Clients see that they are of Cairo 1.
+        // The other classes have no code. Clients only see that they are of Cairo 1.
         "getClassAt" => json!({
             "sierra_program": [], "contract_class_version": "0.1.0",
             "entry_points_by_type": {"CONSTRUCTOR": [], "L1_HANDLER": [], "EXTERNAL": []},
@@ -199,13 +199,13 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
     })
 }
 
-/// Shows a block, or the one that is being built. What waits has been received, and is in no block.
+/// Shows a block, or the pending one. Pending transactions have been received, but are not in a block.
 fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u64) -> Value) -> Result<Value, Fault> {
     let (number, is_made) = match params.state(ledger, 0)? {
         At::Pending => (ledger.head.saturating_add(1), false),
         At::Height(height) => (height, true),
     };
-    // STRK at 0.2 and ETH at 4000.
+    // The prices assume STRK at 0.2 and ETH at 4000 dollars.
     let price = |fri: u64| json!({"price_in_fri": Felt::from(fri), "price_in_wei": Felt::from(fri.div_ceil(20_000))});
     let [l1_gas, l2_gas, l1_data_gas] = PRICES.map(price);
     let entries = ledger.bodies.get(&number).map_or(&[][..], |body| body.entries.as_slice());
@@ -218,7 +218,7 @@ fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u
         return Ok(block);
     }
     let [hash, parent] = [number, number.saturating_sub(1)].map(|height| json!(ledger.hash(height).unwrap_or_default()));
-    // No proof of state is made from its root.
+    // The state root supports no proofs.
     Ok(with(
         block,
         [("status", json!(finality(ledger, number))), ("block_hash", hash), ("parent_hash", parent), ("new_root", json!("0x0"))],
@@ -250,7 +250,7 @@ fn limited(transaction: Invoke) -> Result<Invoke, Fault> {
     if is_short { Ok(transaction) } else { Err(invalid(format!("the model executes no more than {MAX_FELTS} felts"))) }
 }
 
-/// Executes transactions without keeping what they do. Each sees the same state.
+/// Executes transactions without storing the effects. All of them start from the same state.
 fn tried(ledger: &Ledger, params: &Params<'_>, is_estimate: bool) -> Result<Vec<Outcome>, Fault> {
     let ([block, place, flags], name) = if is_estimate { ([2, 0, 1], "request") } else { ([0, 1, 2], "transactions") };
     let (at, flags) = (params.state(ledger, block)?, params.read::<Vec<SimulationFlag>>(flags, "simulation_flags")?);

@@ -1,4 +1,4 @@
-//! Invoke transactions of version 3: their hash, what they may cost, and what executing them does.
+//! Invoke transactions of version 3: their hash, validation, fees and execution.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub(super) type Invoke = BroadcastedInvokeTransactionV3;
 
 /// The prices of a unit of L1 gas, L2 gas and L1 data gas, in FRI.
 pub(super) const PRICES: [u64; 3] = [45_000_000_000_000, 3_000_000_000, 60_000];
-/// Who gets the fees.
+/// The account that receives the fees.
 pub(super) const SEQUENCER: Felt = Felt::from_hex_unchecked("0x1176a1bd84444c89232ec27754698e5d2e7e1a7f1539f12027f28b23ec9f3d8");
-/// The version of a transaction that is only estimated.
+/// The transaction version for fee estimates.
 const QUERY: Felt = Felt::from_hex_unchecked("0x100000000000000000000000000000003");
-/// L1 gas, L2 gas and L1 data gas that every transaction uses, and the L2 gas that validation takes of it.
+/// The L1 gas, L2 gas and L1 data gas of every transaction, and the part of the L2 gas that validation takes.
 const GAS: [u64; 3] = [0, 3_000_000, 512];
 const VALIDATION: u64 = 500_000;
-/// The names of the resources in hashes, and in words.
+/// The names of the resources, in hashes and in messages.
 const RESOURCES: [(&[u8; 8], &str); 3] = [(b"\0\0L1_GAS", "l1_gas"), (b"\0\0L2_GAS", "l2_gas"), (b"\0L1_DATA", "l1_data_gas")];
 
 fn bounds(transaction: &Invoke) -> [&ResourceBounds; 3] {
@@ -56,25 +56,25 @@ pub(super) fn hash_of(transaction: &Invoke, chain_id: Felt) -> Felt {
     ])
 }
 
-/// Returns whether a transaction may replace another one: it offers a tenth more.
+/// Returns whether a transaction may replace another: it must offer at least a tenth more.
 pub(super) fn outbids(new: &Invoke, old: &Invoke) -> bool {
     let offers = |one: &Invoke| [one.resource_bounds.l2_gas.max_price_per_unit, one.tip.into()];
     offers(new).into_iter().zip(offers(old)).all(|(new, old)| new >= old.saturating_add(old.div_ceil(10)))
 }
 
-/// Returns the sum of what amounts cost at prices, in FRI.
+/// Returns the total cost of amounts at prices, in FRI.
 fn cost(amounts: [u64; 3], prices: [u128; 3], tip: u64) -> u128 {
     let [_, l2_gas, _] = amounts;
     let tips = u128::from(l2_gas).saturating_mul(tip.into());
     amounts.into_iter().zip(prices).fold(tips, |sum, (amount, price)| sum.saturating_add(u128::from(amount).saturating_mul(price)))
 }
 
-/// What a transaction did.
+/// The outcome of a transaction.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// Why it reverted, as receipts have it.
+    /// The reason of a revert, as in receipts.
     pub(super) reverted: Option<String>,
-    /// The call of the account, with those below it, unless it reverted.
+    /// The account's call with its inner calls, unless it reverted.
     invocation: Option<FunctionInvocation>,
     pub(super) events: Vec<Event>,
     pub(super) changes: Vec<(Felt, Change)>,
@@ -155,7 +155,7 @@ impl Ledger {
         if has < U256::from(max) { Err(StarknetError::InsufficientAccountBalance) } else { Ok(()) }
     }
 
-    /// Executes a transaction after validation. The fee is charged only if somebody asks for that.
+    /// Executes a validated transaction. The fee is charged only if `is_charged`.
     pub(super) fn execute(&self, at: At, transaction: &Invoke, is_charged: bool) -> Outcome {
         let sender = transaction.sender_address;
         let mut view = self.view(at);
@@ -183,7 +183,7 @@ impl Ledger {
         }
         let invocation = view.calls.pop();
         if is_charged {
-            // The balance was compared with the bounds before.
+            // The balance has been compared with the resource bounds before.
             let _ = view.transfer(STRK, sender, SEQUENCER, U256::from(fee));
         }
         Outcome { reverted, invocation, events: view.events, changes: view.changes, gas, fee, writes: view.writes }

@@ -1,4 +1,4 @@
-//! Blocks, what they changed, and the transactions that wait for the next one.
+//! Blocks, their state changes, and the pending transactions.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use super::contracts::{NONCES, Slot, Token, View};
 use super::felts::selector;
 use super::invoke::{Invoke, Outcome, hash_of, outbids};
 
-/// How many blocks L1 is behind.
+/// How many blocks L1 lags behind.
 pub(super) const LAG: u64 = 5;
-/// The height at which the sandbox begins, which is plausible for the main network.
+/// The height at which the sandbox starts. It is plausible for mainnet.
 const START: u64 = 4_000_000;
-/// How many blocks there are before anything happens, and how many milliseconds they took each.
+/// The number of blocks before the start, and the milliseconds between blocks.
 const EARLIER: u64 = 64;
 pub(super) const INTERVAL: u64 = 4_000;
 
-/// Blocks that were made together. The transactions are in the first.
+/// Blocks that were made at once. The first contains the transactions.
 #[derive(Debug)]
 struct Run {
     blocks: u64,
-    /// Seconds: when the block before was made, and when the last of these was.
+    /// The times of the preceding block and of the last of these blocks, in seconds.
     times: [u64; 2],
-    /// Commits to everything up to here.
+    /// A hash of everything up to here.
     digest: [u8; 32],
 }
 
-/// A transaction in a block, or one that waits for it.
+/// A transaction in a block, or a pending one.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) hash: Felt,
@@ -40,14 +40,14 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) entries: Vec<Entry>,
-    /// What it replaced.
+    /// The values that it replaced.
     before: BTreeMap<Slot, Felt>,
 }
 
-/// Which state is meant.
+/// A state of the chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum At {
-    /// After the transactions that wait.
+    /// After the pending transactions.
     Pending,
     Height(u64),
 }
@@ -65,12 +65,12 @@ pub(super) struct Ledger {
     pub(super) on_l1: u64,
     pub(super) pending: Vec<Entry>,
     writes: BTreeMap<Slot, Felt>,
-    /// Counts what was taken back, so that other blocks have other hashes.
+    /// Counts rollbacks, so that replacing blocks have different hashes.
     branch: u64,
 }
 
 impl Ledger {
-    /// Starts a chain whose newest block has this time, in seconds.
+    /// Starts a chain. `now` is the time of its newest block, in seconds.
     pub(super) fn new(chain_id: Felt, tokens: Vec<Token>, now: u64) -> Self {
         let head = START.saturating_add(EARLIER);
         let start = now.saturating_sub(EARLIER.saturating_mul(INTERVAL) / 1_000);
@@ -95,7 +95,7 @@ impl Ledger {
         Some((*start, run))
     }
 
-    /// Returns the time of a block, in seconds. Blocks that were made together share the time between them.
+    /// Returns the time of a block, in seconds. Blocks that were made at once are spread evenly.
     pub(super) fn time(&self, height: u64) -> Option<u64> {
         let (start, run) = self.run_of(height)?;
         let [from, to] = run.times;
@@ -104,7 +104,8 @@ impl Ledger {
         Some(from.saturating_add(u64::try_from(part).ok()?))
     }
 
-    /// Returns the hash of a block. It is not the network's formula. It ends in the height, so that a block is found by its hash.
+    /// Returns the hash of a block. This is not the network's formula. It ends in the height, by which a block is
+    /// found.
     pub(super) fn hash(&self, height: u64) -> Option<Felt> {
         let (_, run) = self.run_of(height)?;
         let mut bytes: [u8; 32] = Sha256::digest([&run.digest[..], &height.to_be_bytes()].concat()).into();
@@ -130,7 +131,7 @@ impl Ledger {
         }
     }
 
-    /// Returns a state, on top of which something can be done.
+    /// Returns a view of a state, on top of which calls can be executed.
     pub(super) fn view(&self, at: At) -> View<'_> {
         let block = match at {
             At::Pending => self.head.saturating_add(1),
@@ -143,7 +144,7 @@ impl Ledger {
         self.slot(at, &(NONCES, account))
     }
 
-    /// Takes a transaction as a node does. It waits for the next block.
+    /// Accepts a transaction as a node does. It is pending until the next block.
     pub(super) fn submit(&mut self, transaction: Invoke) -> Result<Felt, StarknetError> {
         let hash = hash_of(&transaction, self.chain_id);
         if self.find(hash).is_some() {
@@ -176,7 +177,8 @@ impl Ledger {
         self.pending.push(Entry { hash, transaction, outcome });
     }
 
-    /// Executes what waits once more, because something before it has changed. What has the wrong nonce now is dropped.
+    /// Executes the pending transactions again after a change before them. A transaction whose nonce is now wrong is
+    /// dropped.
     fn redo(&mut self) {
         self.writes.clear();
         for Entry { hash, transaction, .. } in std::mem::take(&mut self.pending) {
@@ -186,8 +188,8 @@ impl Ledger {
         }
     }
 
-    /// Lets something be done without a transaction, in a block of its own: tokens come from nowhere, or an issuer acts. Without a time, it
-    /// is done before the chain begins.
+    /// Changes the state without a transaction, in a block of its own, to credit tokens or to act as an issuer.
+    /// Without a time, the change applies before the chain's first block.
     pub(super) fn change(&mut self, now: Option<u64>, act: impl FnOnce(&mut View<'_>) -> Result<(), String>) -> Result<(), String> {
         let mut view = self.view(At::Height(self.head));
         act(&mut view)?;
@@ -200,7 +202,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Makes blocks. What waits goes into the first.
+    /// Makes blocks. The first contains the pending transactions.
     pub(super) fn mine(&mut self, blocks: u64, now: u64) {
         let (entries, writes) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.writes));
         self.append(blocks, now, entries, writes);
@@ -227,7 +229,7 @@ impl Ledger {
         self.on_l1 = self.on_l1.max(self.head.saturating_sub(LAG));
     }
 
-    /// Takes the newest blocks back, and what they held.
+    /// Rolls back the newest blocks with their transactions.
     pub(super) fn take_back(&mut self, depth: u64) -> Result<(), String> {
         let head = self.head.saturating_sub(depth);
         if head < self.on_l1 {
@@ -236,7 +238,7 @@ impl Ledger {
         for (_, body) in self.bodies.split_off(&head.saturating_add(1)).into_iter().rev() {
             self.state.extend(body.before);
         }
-        // The run that holds the new head stays as it was, so that its blocks keep their times.
+        // The run that contains the new head is not shortened, so that its blocks keep their times.
         self.runs.split_off(&head.saturating_add(1));
         self.head = head;
         self.branch = self.branch.saturating_add(1);
@@ -244,7 +246,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns a transaction, and the height of its block if it has one.
+    /// Returns a transaction, with the height of its block if it has one.
     pub(super) fn find(&self, hash: Felt) -> Option<(&Entry, Option<u64>)> {
         let mined = self.bodies.iter().rev().flat_map(|(height, body)| body.entries.iter().map(|entry| (entry, Some(*height))));
         self.pending.iter().map(|entry| (entry, None)).chain(mined).find(|(entry, _)| entry.hash == hash)

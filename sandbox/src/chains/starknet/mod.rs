@@ -1,16 +1,16 @@
-//! Starknet, as a model: no Cairo is executed.
+//! A model of Starknet that executes no Cairo.
 //!
-//! Real are the hashes of transactions and messages, addresses of accounts and of storage, signatures, the interface and class of the HTLC
-//! (of November 2025) and the JSON-RPC, by the reference SDK and its curve's library. The calls that wallets of the service send are
-//! decoded and applied to balances, allowances, nonces and orders. Any other call reverts, and the reason names it. Hashes of blocks, gas
-//! and the classes of tokens are invented.
+//! The reference SDK and its curve library provide the hashes of transactions and messages, the addresses of accounts
+//! and storage, the signatures, the JSON-RPC types, and the interface and class of the HTLC (of November 2025). Calls
+//! that the service's wallets send are decoded and applied to balances, allowances, nonces and orders. Any other call
+//! reverts with a reason that names it. Block hashes, gas and the classes of tokens are invented.
 //!
-//! - An account is `Account` of OpenZeppelin 1.0.0, at the address that follows from its public key. It exists as soon as it has tokens:
-//!   nothing has to be deployed.
-//! - L1 accepts a block as soon as five more are there.
-//! - Every block is kept, and its state.
-//! - Tokens from nowhere come in a block of their own, without a transaction.
-//! - Transactions in one call of an estimate or a simulation all see the same state.
+//! - An account is `Account` of OpenZeppelin 1.0.0, at the address derived from its public key. It exists as soon as
+//!   it has tokens, so nothing has to be deployed.
+//! - L1 accepts a block once five more exist.
+//! - All blocks and their states are kept.
+//! - Tokens are credited in a block of their own, without a transaction.
+//! - Transactions in one estimate or simulation all start from the same state.
 
 mod contracts;
 mod engine;
@@ -35,13 +35,13 @@ use crate::accounts;
 use crate::chains::engine::Event;
 use crate::clock::Clock;
 
-/// A token: symbol, name, decimals, price in dollars, and its address on the main network.
+/// A token: symbol, name, decimals, price in dollars, and its mainnet address.
 const ASSETS: [(&str, u8, Felt); 3] = [
     ("STRK", 18, STRK),
     ("WBTC", 8, Felt::from_hex_unchecked("0x3fe2b97c1fd336e750087d68b9b867997fd64a2661ff3ca5a7c771641e8e7ac")),
     ("ETH", 18, Felt::from_hex_unchecked("0x49d36570d4e46f48e99674bd3fcc84644ddd6b96f7c741b1562b82f9e004dc7")),
 ];
-/// What the solver and the relayer have of each token, in whole ones.
+/// The balance of the solver and the relayer in each token, in whole units.
 const LAVISH: u64 = 1_000_000_000;
 
 /// A Starknet chain.
@@ -55,8 +55,9 @@ pub struct Starknet {
 }
 
 impl Starknet {
-    /// Starts a chain: its name in asset ids, and its chain id as a short string, for example `starknet` and `SN_MAIN`, or
-    /// `starknet_devnet` and `SN_DEVNET` (registries know `SN_SEPOLIA` as another chain's).
+    /// Starts a chain. `name` is its name in asset ids, and `chain_id` its chain id as a short string, for example
+    /// `starknet` and `SN_MAIN`, or `starknet_devnet` and `SN_DEVNET`. In registries, `SN_SEPOLIA` is the id of
+    /// another chain.
     #[must_use]
     pub fn new(name: &str, chain_id: &str, clock: Arc<Clock>) -> Self {
         let token = |(symbol, decimals, address): (&'static str, u8, Felt)| {
@@ -68,14 +69,14 @@ impl Starknet {
             for (_, decimals, address) in ASSETS {
                 let unit = U256::from(10).saturating_pow(U256::from(decimals));
                 let amount = U256::from(LAVISH).saturating_mul(unit);
-                // It is far from the most that an account can have.
+                // The amount is far below the maximum balance of an account.
                 let _ = ledger.change(None, |view| view.credit(address, account_of_key(&accounts::key(role)), amount));
             }
         }
         Self { name: name.to_owned(), chain_id: chain_id.to_owned(), clock, ledger, events: Vec::new() }
     }
 
-    /// Submits a transaction of an account whose key is known, unless it would revert.
+    /// Submits a transaction as an account whose key is known, unless it would revert.
     fn submit(&mut self, key: &[u8; 32], calls: &[Call]) -> Result<String, String> {
         let sender = account_of_key(key);
         let mut calldata = vec![Felt::from(calls.len())];

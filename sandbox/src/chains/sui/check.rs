@@ -1,4 +1,4 @@
-//! What a validator checks before it executes a transaction.
+//! The checks of a validator before it executes a transaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use super::execute::{Coin, Context, Work};
 use super::funds;
 use super::ledger::{GAS_PRICE, Objects, balance, epoch};
 
-/// The limits of the protocol.
+/// The protocol's limits.
 pub(super) const MAX_GAS_COINS: usize = 256;
 const MAX_BYTES: usize = 131_072;
 const MAX_BUDGET: u64 = 50_000_000_000;
-/// The units of gas of every transaction.
+/// The gas units of every transaction.
 pub(super) const UNITS: u64 = 1_000;
 
-/// Refuses what only a real node executes.
+/// Refuses something that only a real node can execute.
 pub(super) fn unknown<T>(what: &str) -> Result<T, String> {
     Err(format!("the model does not execute {what}"))
 }
 
-/// The signatures must be the sender's, and the sponsor's if there is one.
+/// Checks that the sender has signed, and the sponsor if there is one.
 pub(super) fn signatures(signed: &SignedTransaction) -> Result<(), String> {
     let transaction = &signed.transaction;
     let mut missing = BTreeSet::from([transaction.sender, transaction.gas_payment.owner]);
@@ -50,7 +50,7 @@ pub(super) fn signatures(signed: &SignedTransaction) -> Result<(), String> {
 }
 
 impl<'a> Work<'a> {
-    /// Checks a transaction, and takes the objects that it names.
+    /// Checks a transaction, and takes its input objects.
     pub(super) fn begin(live: &'a Objects, signed: &'a SignedTransaction, context: Context) -> Result<Self, String> {
         let (transaction, payment) = (&signed.transaction, &signed.transaction.gas_payment);
         let TransactionKind::ProgrammableTransaction(program) = &transaction.kind else {
@@ -103,7 +103,7 @@ impl<'a> Work<'a> {
         let first = payment.objects.first().filter(|first| funds::reserved(first).is_none());
         let gas = Coin { id: first.map_or(Address::ZERO, |first| *first.object_id()), balance: 0 };
         let mut work = Self { live, context, signed, program, version, created, gas, funds, withdrawals, coins, after, events, swaps };
-        // The other coins that pay are merged into the first one.
+        // The other gas coins are merged into the first one.
         for reference in &payment.objects {
             let balance = match funds::reserved(reference) {
                 Some((amount, valid)) => {
@@ -167,13 +167,13 @@ impl<'a> Work<'a> {
         Ok(work)
     }
 
-    /// Takes an object, which ends unless it is written.
+    /// Takes an object. It is deleted unless it is written again.
     fn once(&mut self, id: Address) -> Result<(), String> {
         let twice = "Error checking transaction input objects: Mutable object";
         self.after.insert(id, None).map_or(Ok(()), |_| Err(format!("{twice} {id} cannot appear more than one in one transaction")))
     }
 
-    /// Takes a coin of an account.
+    /// Takes a coin that belongs to an account.
     fn coin_of(&mut self, reference: &ObjectReference, owner: Address) -> Result<Coin, String> {
         let (id, asked) = (*reference.object_id(), reference.version());
         let object = self.live.get(&id).ok_or_else(|| missing(id))?;
@@ -197,7 +197,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns whether a command names the coin that pays for gas.
+/// Returns whether a command uses the gas coin.
 pub(super) fn uses_gas_coin(program: &ProgrammableTransaction) -> bool {
     program.commands.iter().any(|command| match command {
         Command::SplitCoins(split) => split.coin == Argument::Gas,

@@ -1,4 +1,4 @@
-//! The chain as the sandbox drives it.
+//! Implements the engine trait, through which the sandbox uses the chain.
 
 use alloy_primitives::U256;
 use countersign_chains::swap_id::{self, SwapIdInput};
@@ -33,12 +33,12 @@ fn clock() -> Input {
 }
 
 impl Sui {
-    /// Only SUI itself is here.
+    /// Refuses every asset except SUI.
     fn check_asset(&self, asset: &str) -> Result<(), String> {
         if *asset == format!("{}:sui", self.network.chain) { Ok(()) } else { Err(format!("unknown asset: {asset}")) }
     }
 
-    /// Returns a leg's id, initiator, redeemer and amount.
+    /// Returns the id, initiator, redeemer and amount of one side.
     fn swap(&self, terms: &Terms) -> Result<([u8; 32], Address, Address, u64), String> {
         self.check_asset(&terms.asset)?;
         if terms.delegate.is_some() {
@@ -62,7 +62,7 @@ impl Sui {
         Command::MoveCall(MoveCall { package, module: htlc::MODULE, function, type_arguments: vec![StructTag::sui().into()], arguments })
     }
 
-    /// Returns what locks a leg, as the service lays it out.
+    /// Returns the program that locks one side, in the service's layout.
     fn initiation(&self, terms: &Terms) -> Result<ProgrammableTransaction, String> {
         let (_, initiator, redeemer, amount) = self.swap(terms)?;
         let inputs = vec![
@@ -81,7 +81,7 @@ impl Sui {
         Ok(ProgrammableTransaction { inputs, commands: vec![Command::SplitCoins(split), self.function("initiate", arguments)] })
     }
 
-    /// Ends a leg.
+    /// Redeems or refunds one side.
     fn end(&mut self, terms: &Terms, is_redemption: bool, function: &'static str, last: Input) -> Result<String, String> {
         let inputs = vec![self.shared(), vector(&self.swap(terms)?.0), last];
         let commands = vec![self.function(function, (0..3).map(Argument::Input).collect())];
@@ -89,7 +89,7 @@ impl Sui {
         self.send(role, ProgrammableTransaction { inputs, commands })
     }
 
-    /// Sends a transaction that will succeed, with all coins of its sender.
+    /// Sends a transaction if it would succeed. All coins of its sender can pay for it.
     fn send(&mut self, role: &str, program: ProgrammableTransaction) -> Result<String, String> {
         let (key, transaction) = (private(&accounts::key(role)), self.paid(account(&accounts::key(role)), program));
         if let ExecutionStatus::Failure { error, command } = self.simulated(transaction.clone())?.effects.status() {
@@ -175,7 +175,7 @@ impl Engine for Sui {
     }
 
     fn lock(&mut self, terms: &Terms) -> Result<String, String> {
-        // The contract does not let the redeemer pay, who is the solver on a source.
+        // The contract does not let the redeemer pay, and on a source the redeemer is the solver.
         let program = self.initiation(terms)?;
         self.send(if terms.is_source { RELAYER } else { SOLVER }, program)
     }

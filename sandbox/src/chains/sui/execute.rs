@@ -1,4 +1,4 @@
-//! Applies a transaction to the ledger: its coins are split, merged and given away, and the swap contract is called.
+//! Executes a transaction: splits, merges and transfers coins, and calls the swap contract.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::ledger::{Executed, Objects, balance, coin, epoch, object};
 use super::{funds, htlc, messages};
 use crate::chains::engine::Change;
 
-/// Where a transaction is executed.
+/// The chain's state that a transaction can depend on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context {
     pub(super) package: Address,
@@ -27,11 +27,11 @@ pub(super) struct Context {
     pub(super) genesis: Digest,
 }
 
-/// Why a transaction has no effect but its cost, or is not executed at all.
+/// Why a transaction is not executed, or has no effect other than its cost.
 pub(super) enum Stop {
-    /// The model does not execute this.
+    /// The model does not support this.
     Unknown(String),
-    /// It fails on the chain.
+    /// The transaction fails on the chain.
     Failed(Box<ExecutionError>),
 }
 
@@ -45,36 +45,36 @@ fn stop<T>(what: &str) -> Result<T, Stop> {
     Err(Stop::Unknown(what.to_owned()))
 }
 
-/// A coin of SUI while a transaction works with it.
+/// A coin of SUI that a transaction is using.
 pub(super) struct Coin {
     pub(super) id: Address,
     pub(super) balance: u64,
 }
 
-/// A transaction while it is applied.
+/// A transaction that is being executed.
 pub(super) struct Work<'a> {
     pub(super) live: &'a Objects,
     pub(super) context: Context,
     pub(super) signed: &'a SignedTransaction,
     pub(super) program: &'a ProgrammableTransaction,
-    /// The version of everything that it changes: above that of all that it reads.
+    /// The version of all changed objects, which is above that of all inputs.
     pub(super) version: u64,
     pub(super) created: u64,
-    /// What pays, without the budget. Its id is zero if that is an address balance.
+    /// The coin that pays for gas, without the budget. Its id is zero if an address balance pays.
     pub(super) gas: Coin,
-    /// The address balances that it touches.
+    /// The address balances that the transaction uses.
     pub(super) funds: BTreeMap<Address, u64>,
-    /// Withdrawals that have not been redeemed.
+    /// Withdrawals that no command has redeemed yet.
     pub(super) withdrawals: Vec<(Argument, u64)>,
-    /// The other coins that commands can name.
+    /// The other coins that commands can use.
     pub(super) coins: Vec<(Argument, Coin)>,
-    /// What becomes of objects; `None` is the end of one.
+    /// The new contents of objects. `None` means deleted.
     pub(super) after: BTreeMap<Address, Option<Arc<Object>>>,
     pub(super) events: Vec<Event>,
     pub(super) swaps: Vec<([u8; 32], Change)>,
 }
 
-/// Checks a transaction and executes it. What a validator or this model does not take is refused.
+/// Checks and executes a transaction. Refuses it if a validator would, or if the model does not support it.
 pub(super) fn execute(live: &Objects, signed: &SignedTransaction, context: Context) -> Result<Executed, String> {
     let mut work = Work::begin(live, signed, context)?;
     let (error, command) = match work.run() {
@@ -107,7 +107,7 @@ impl Work<'_> {
         self.funds.entry(owner).or_insert_with(|| funds::balance(self.live, owner))
     }
 
-    /// Takes from an address balance.
+    /// Withdraws from an address balance.
     pub(super) fn withdraw(&mut self, owner: Address, amount: u64) -> Result<(), String> {
         let balance = self.balance_of(owner);
         *balance = balance.checked_sub(amount).ok_or_else(|| {
@@ -122,13 +122,13 @@ impl Work<'_> {
         *balance = balance.saturating_add(amount);
     }
 
-    /// Pays back to what has paid for gas.
+    /// Returns an amount to the coin or balance that pays for gas.
     fn pay_back(&mut self, amount: u64) {
         let (id, owner) = (self.gas.id, self.signed.transaction.gas_payment.owner);
         if id == Address::ZERO { self.deposit(owner, amount) } else { self.give(Coin { id, balance: amount }, owner) }
     }
 
-    /// Returns the id of another new object.
+    /// Returns the id of a new object.
     pub(super) fn new_id(&mut self) -> Address {
         let id = Address::derive_id(self.signed.transaction.digest(), self.created);
         self.created = self.created.saturating_add(1);
@@ -139,13 +139,13 @@ impl Work<'_> {
         if let Argument::Input(index) = argument { self.program.inputs.get(usize::from(*index)) } else { None }
     }
 
-    /// Returns an argument that is a value in BCS.
+    /// Decodes a pure argument from BCS.
     pub(super) fn pure<T: DeserializeOwned>(&self, argument: &Argument) -> Result<T, Stop> {
         let bytes = if let Some(Input::Pure(bytes)) = self.input(argument) { bytes.as_slice() } else { &[] };
         T::from_bcs(bytes).or_else(|error| stop(&format!("calls with {argument:?}: {error}")))
     }
 
-    /// Requires that an argument is this shared object.
+    /// Checks that an argument is a particular shared object.
     pub(super) fn shared(&self, argument: &Argument, id: Address, is_changed: bool) -> Result<(), Stop> {
         match self.input(argument) {
             Some(Input::Shared(shared)) if shared.object_id() == id && shared.mutability().is_mutable() == is_changed => Ok(()),
@@ -153,10 +153,10 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the place of a coin that a command names.
+    /// Returns the position of a coin that a command uses.
     fn find(&self, argument: &Argument) -> Result<usize, Stop> {
         let named = match *argument {
-            // The whole result of a command, which must be one coin.
+            // Only the whole result of a command counts, which must be one coin.
             Argument::Result(index) => match self.program.commands.get(usize::from(index)) {
                 Some(Command::SplitCoins(split)) if split.amounts.len() == 1 => Argument::NestedResult(index, 0),
                 Some(Command::MoveCall(call)) if is_coin_call(call, "redeem_funds") => Argument::NestedResult(index, 0),
@@ -168,7 +168,7 @@ impl Work<'_> {
         place.map_or_else(|| stop(&format!("commands with {named:?} in place of a coin")), Ok)
     }
 
-    /// Takes a coin away from those that commands can name. That which pays for gas stays.
+    /// Takes a coin, so that later commands cannot use it. The gas coin remains.
     pub(super) fn take(&mut self, argument: &Argument) -> Result<Coin, Stop> {
         self.find(argument).map(|place| self.coins.swap_remove(place).1)
     }
@@ -237,7 +237,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Completes the transaction: what no command has moved goes back, and the gas is paid. One that fails pays its budget at most.
+    /// Completes the transaction: returns unmoved coins and pays for gas. A failed transaction pays at most its
+    /// budget.
     pub(super) fn settle(mut self, status: ExecutionStatus) -> Executed {
         let (transaction, live) = (&self.signed.transaction, self.live);
         let (digest, payment, gas) = (transaction.digest(), &transaction.gas_payment, self.gas.id);
@@ -302,7 +303,7 @@ impl Work<'_> {
     }
 }
 
-/// Returns whether this is a function of `0x2::coin`, for SUI.
+/// Returns whether a call is a function of `0x2::coin` for SUI.
 fn is_coin_call(call: &MoveCall, function: &str) -> bool {
     call.package == Address::TWO
         && call.module.as_str() == "coin"
@@ -310,7 +311,7 @@ fn is_coin_call(call: &MoveCall, function: &str) -> bool {
         && call.type_arguments == [StructTag::sui().into()]
 }
 
-/// Returns how a transaction creates, changes or ends an object.
+/// Returns how a transaction created, changed or deleted an object.
 fn changed(object_id: Address, before: Option<&Arc<Object>>, after: Option<&Arc<Object>>) -> ChangedObject {
     let exists = |old: &Arc<Object>| ObjectIn::Exist { version: old.version(), digest: old.digest(), owner: *old.owner() };
     let output_state = after.map_or(ObjectOut::NotExist, |object| match object.data() {

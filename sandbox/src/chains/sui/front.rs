@@ -1,4 +1,4 @@
-//! What a full node answers over gRPC-web, and to the calls of JSON-RPC that older clients make.
+//! The gRPC-web interface of a full node, and the JSON-RPC calls of older clients.
 
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -16,7 +16,7 @@ use super::resolve::parse_type;
 use super::{Sui, funds, grpc, json_rpc, messages, resolve};
 use crate::http::{Reply, Request};
 
-/// The sizes of pages and batches.
+/// The maximum sizes of pages and batches.
 const PAGE: u32 = 50;
 const MAX_PAGE: u32 = 1_000;
 const MAX_BATCH: usize = 1_000;
@@ -60,7 +60,7 @@ impl Sui {
         answer.with_lowest_available_checkpoint_objects(height).with_server("countersign-sandbox/model")
     }
 
-    /// Returns the object that a request names, at its newest version: older ones are pruned at once.
+    /// Returns an object at its newest version. Older versions are pruned at once.
     fn object(&self, request: &proto::GetObjectRequest, mask: &FieldMaskTree) -> Answer<proto::Object> {
         let id = address(request.object_id_opt(), "object_id")?;
         let object = self.ledger.seen.get(&id).ok_or_else(|| Status::not_found(format!("Object {id} not found")))?;
@@ -83,7 +83,7 @@ impl Sui {
         Ok(proto::BatchGetObjectsResponse::new(results.collect()))
     }
 
-    /// Returns a transaction that is in a checkpoint.
+    /// Returns a transaction in a checkpoint.
     pub(super) fn found(&self, digest: &str) -> Answer<&Executed> {
         let digest = Digest::from_base58(digest).map_err(|error| Status::invalid_argument(format!("invalid digest: {error}")))?;
         let found = self.ledger.executed.get(&digest).filter(|executed| executed.message.checkpoint.is_some());
@@ -186,7 +186,7 @@ impl Sui {
 
 const OBJECT_MASK: &str = "object_id,version,digest";
 
-/// Returns the fields that a request's mask names, or those that a node takes if there is none.
+/// Returns the fields in a request's mask, or the node's default fields if it has none.
 fn tree<M: MessageFields>(mask: &Option<FieldMask>, default: &str) -> Answer<FieldMaskTree> {
     let mask = mask.clone().unwrap_or_else(|| FieldMask::from_str(default));
     mask.validate::<M>().map_err(|path| Status::invalid_argument(format!("invalid read_mask path: {path}")))?;
@@ -202,7 +202,7 @@ fn address(text: Option<&str>, field: &str) -> Answer<Address> {
     text.parse().map_err(|error| Status::invalid_argument(format!("invalid {field}: {error}")))
 }
 
-/// Returns a page of what an owner has. The token of the next one is the last id.
+/// Returns a page of an owner's objects. The page token is the last id.
 pub(super) fn page<'o>(
     objects: &'o Objects,
     owner: Owner,

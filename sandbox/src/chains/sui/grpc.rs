@@ -1,4 +1,4 @@
-//! gRPC-web over HTTP/1.1: frames, trailers, and the form in base64 that browsers' clients use by default.
+//! gRPC-web over HTTP/1.1: frames, trailers, and the base64 encoding that browser clients use by default.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
@@ -8,10 +8,11 @@ use tonic::Status;
 
 use crate::http::{Reply, Request};
 
-/// The longest message of a request: the longest transaction takes half of it, and empty messages in it take much more room when read.
+/// The maximum length of a request's message. The longest transaction takes half of it. Empty messages inside take
+/// far more memory once decoded.
 const MAX_MESSAGE: usize = 256 << 10;
 
-/// Answers a request's message with one of the method.
+/// Decodes a request's message, calls the method, and encodes its answer.
 pub(super) fn method<Q: Message + Default, A: Message>(
     bytes: &[u8],
     method: impl FnOnce(&Q) -> Result<A, Status>,
@@ -43,12 +44,12 @@ pub(super) fn answer(request: &Request, call: impl FnOnce(&str, &[u8]) -> Result
 
 fn trailers(status: &Status) -> String {
     let mut headers = HeaderMap::new();
-    // What a header cannot have is percent-encoded, so that this does not fail.
+    // Characters that headers cannot have are percent-encoded, so this does not fail.
     status.add_header(&mut headers).unwrap_or_default();
     headers.iter().map(|(name, value)| format!("{name}:{}\r\n", value.to_str().unwrap_or_default())).collect()
 }
 
-/// Returns an answer with its message changed; an error stays as it is.
+/// Returns a reply with its message changed. Errors stay as they are.
 pub(super) fn with_changed<M: Message + Default>(reply: Reply, change: impl FnOnce(&mut M)) -> Reply {
     let is_text = reply.headers.iter().any(|(_, value)| value.starts_with("application/grpc-web-text"));
     let body = if is_text { STANDARD.decode(&reply.body).ok() } else { Some(reply.body.clone()) };
@@ -64,7 +65,7 @@ pub(super) fn with_changed<M: Message + Default>(reply: Reply, change: impl FnOn
     Reply { body: if is_text { STANDARD.encode(body).into_bytes() } else { body }, ..reply }
 }
 
-/// Returns the only frame of a request.
+/// Returns the only frame of a request body.
 fn frame(body: &[u8]) -> Result<&[u8], Status> {
     let (head, rest) = body.split_first_chunk::<5>().ok_or_else(|| Status::internal("Missing request message."))?;
     let [kind, length @ ..] = *head;

@@ -1,4 +1,4 @@
-//! The rules of the swap contract, in place of its Move code: see `docs/spec/sui.md`.
+//! The rules of the swap contract, in place of its Move code. Specification: `docs/spec/sui.md`.
 
 use alloy_primitives::U256;
 use countersign_chains::swap_id::{self, SwapIdInput};
@@ -21,7 +21,7 @@ pub(super) fn type_of(package: Address, name: &'static str, parameters: Vec<Type
     StructTag::new(package, MODULE, Identifier::from_static(name), parameters)
 }
 
-/// An order, as the field of its registry holds it.
+/// An order, as a field of the registry object.
 #[derive(Serialize, Deserialize)]
 struct Order {
     field: Address,
@@ -31,7 +31,7 @@ struct Order {
     initiator: Address,
     redeemer: Address,
     amount: u64,
-    /// Unix milliseconds; a `u256`, as is the timelock.
+    /// Unix milliseconds as a `u256`. The timelock is a `u256` too.
     initiated_at: [u64; 4],
     coin: Address,
     balance: u64,
@@ -82,7 +82,7 @@ pub(super) fn call(work: &mut Work<'_>, call: &MoveCall) -> Result<(), Stop> {
             emit(work, "Redeemed", encoded(&(id.to_vec(), hash.to_vec(), secret.to_vec())));
             work.swaps.push((id, Change::Redeemed { secret }));
         }
-        // After the timelock, or by the redeemer at any time.
+        // The sender may refund after the timelock. The redeemer may do so at any time.
         ("refund" | "instant_refund", [id, rest @ ..]) if rest.len() == usize::from(call.function.as_str() == "refund") => {
             rest.iter().try_for_each(|clock| work.shared(clock, CLOCK, false))?;
             let (id, order) = open(work, call, &work.pure::<Vec<u8>>(id)?)?;
@@ -141,7 +141,7 @@ fn store(work: &mut Work<'_>, order: &Order) {
     work.write((kind, encoded(order)), Owner::Object(work.context.registry));
 }
 
-/// Pays out an order. Its object stays, with an empty coin.
+/// Pays out an order. The order's object remains with an empty coin.
 fn end(work: &mut Work<'_>, order: Order, to: Address) {
     let paid = Coin { id: work.new_id(), balance: order.balance };
     work.give(paid, to);

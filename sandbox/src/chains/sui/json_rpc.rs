@@ -1,5 +1,5 @@
-//! The part of a full node's JSON-RPC by which older clients send a payment: what gas costs, the coins of an account, execution, and what
-//! was executed.
+//! The JSON-RPC methods with which older clients send a payment: the gas price, an account's coins, execution, and
+//! executed transactions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,13 +14,13 @@ use super::resolve::parse_type;
 use super::{Sui, front, messages};
 use crate::http::{Reply, Request};
 
-/// The most coins on a page.
+/// The maximum number of coins on a page.
 const PAGE: u32 = 50;
 const INVALID: i64 = -32_602;
-/// A node's code for a transaction that it refuses.
+/// A node's error code for a refused transaction.
 const REFUSED: i64 = -32_002;
 
-/// Code and message of an error.
+/// The code and the message of an error.
 type Failure = (i64, String);
 
 fn invalid(what: impl ToString) -> Failure {
@@ -61,7 +61,7 @@ fn transaction(params: &[Value]) -> Result<Transaction, Failure> {
     Transaction::from_bcs(&bytes).map_err(invalid)
 }
 
-/// Returns the coins of an account in SUI.
+/// Returns an account's coins of SUI.
 fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     let owner: Address = text(params, 0, "owner")?.parse().map_err(invalid)?;
     let of: StructTag = text(params, 1, "").map_or_else(|_| Ok(StructTag::sui()), |of| parse_type(of, "coin_type").map_err(words))?;
@@ -106,7 +106,7 @@ fn found(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     Ok(block(sui.found(digest).map_err(missing)?, params.get(1)))
 }
 
-/// Returns a transaction with what the options ask for.
+/// Returns a transaction with the parts that the options select.
 fn block(executed: &Executed, options: Option<&Value>) -> Value {
     let mut block = Map::from_iter([("digest".to_owned(), json!(executed.digest.to_base58()))]);
     if let (Some(checkpoint), Some(time)) =

@@ -14,47 +14,47 @@ use sui_sdk_types::{
 use super::funds;
 use crate::chains::engine::{Change, Event};
 
-/// The reference price of gas, in MIST.
+/// The reference gas price, in MIST.
 pub(super) const GAS_PRICE: u64 = 500;
-/// What a byte of storage costs, in MIST.
+/// The price of a byte of storage, in MIST.
 const STORAGE_PRICE: u64 = 7_600;
-/// The day on which the main network began, in Unix milliseconds. An epoch takes a day.
+/// The time at which mainnet started, in Unix milliseconds. An epoch lasts a day.
 const GENESIS: u64 = 1_681_257_600_000;
 pub(super) const DAY: u64 = 86_400_000;
 /// The clock object.
 pub(super) const CLOCK: Address = Address::from_static("0x6");
 
-/// Returns the epoch at a time, and when it began.
+/// Returns the number of the epoch at a time, and when it began.
 pub(super) const fn epoch(millis: u64) -> (u64, u64) {
     let epoch = millis.saturating_sub(GENESIS) / DAY;
     (epoch, GENESIS.saturating_add(epoch.saturating_mul(DAY)))
 }
 
-/// Returns a digest that only the sandbox has.
+/// Returns a digest that no real chain has.
 fn filler(what: &str) -> Digest {
     Hasher::digest(format!("countersign sandbox: {what}"))
 }
 
 pub(super) type Objects = BTreeMap<Address, Arc<Object>>;
 
-/// Returns what a coin of SUI holds; `None` for another object.
+/// Returns the balance of a coin of SUI, or `None` for any other object.
 pub(super) fn balance(object: &Object) -> Option<u64> {
     let data = object.as_struct().filter(|data| *data.object_type() == StructTag::gas_coin())?;
     Some(u64::from_le_bytes(data.contents().get(32..)?.try_into().ok()?))
 }
 
-/// Returns what an account has in coins of SUI.
+/// Returns an account's coins of SUI with their balances.
 pub(super) fn coins(objects: &Objects, owner: Address) -> impl Iterator<Item = (&Arc<Object>, u64)> {
     let owned = objects.values().filter(move |object| *object.owner() == Owner::Address(owner));
     owned.filter_map(|object| Some((object, balance(object)?)))
 }
 
-/// Returns a coin of SUI: its type and its contents.
+/// Returns the type and contents of a coin of SUI.
 pub(super) fn coin(id: Address, balance: u64) -> (StructTag, Vec<u8>) {
     (StructTag::gas_coin(), [id.as_ref(), &balance.to_le_bytes()[..]].concat())
 }
 
-/// Returns an object of a Move type, with what its storage costs.
+/// Returns an object of a Move type, including its storage cost.
 pub(super) fn object((kind, contents): (StructTag, Vec<u8>), version: u64, owner: Owner, by: Digest) -> Option<Arc<Object>> {
     let is_public = ["coin", "package"].contains(&kind.module().as_str());
     let data = ObjectData::Struct(MoveStruct::new(kind, is_public, version, contents)?);
@@ -63,30 +63,30 @@ pub(super) fn object((kind, contents): (StructTag, Vec<u8>), version: u64, owner
     Some(Arc::new(Object::new(data, owner, by, rebate)))
 }
 
-/// A transaction that was executed.
+/// An executed transaction.
 #[derive(Debug)]
 pub(super) struct Executed {
     pub(super) digest: Digest,
     pub(super) effects: TransactionEffects,
-    /// As a node shows it; without a checkpoint until there is one.
+    /// The transaction as a node shows it. The checkpoint is absent until there is one.
     pub(super) message: ExecutedTransaction,
-    /// What it made of objects; `None` is the end of one.
+    /// The new contents of objects. `None` means deleted.
     pub(super) after: BTreeMap<Address, Option<Arc<Object>>>,
     pub(super) swaps: Vec<([u8; 32], Change)>,
 }
 
 /// The chain's state.
 ///
-/// A transaction is executed when it comes in, and its sender gets the effects; readers see it from its checkpoint on.
+/// A transaction is executed on arrival, and its sender receives the effects. Readers see it from its checkpoint on.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// What the newest checkpoint shows.
+    /// The objects as of the newest checkpoint.
     pub(super) seen: Objects,
-    /// The same after the transactions that wait for a checkpoint.
+    /// The objects after the pending transactions.
     pub(super) live: Objects,
     pub(super) executed: BTreeMap<Digest, Executed>,
     pub(super) pending: Vec<Digest>,
-    /// The newest checkpoint. No other is kept.
+    /// The newest checkpoint. Older ones are not kept.
     pub(super) newest: CheckpointSummary,
     coins: u64,
     pub(super) events: Vec<Event>,
@@ -101,14 +101,14 @@ impl Ledger {
         ledger
     }
 
-    /// Creates a coin from nowhere.
+    /// Creates a coin. Nobody pays for it.
     pub(super) fn mint(&mut self, owner: Address, amount: u64) {
         self.coins = self.coins.saturating_add(1);
         let (digest, version) = (filler(&format!("coin {}", self.coins)), self.newest.sequence_number.saturating_add(self.coins));
         self.put(object(coin(Address::derive_id(digest, 0), amount), version, Owner::Address(owner), digest));
     }
 
-    /// Puts an amount from nowhere into an address balance, and all coins of the account.
+    /// Credits an address balance, and moves all coins of the account there.
     pub(super) fn gather(&mut self, owner: Address, amount: u64) {
         let held: Vec<_> = coins(&self.live, owner).map(|(coin, balance)| (coin.object_id(), balance)).collect();
         let sum = held.iter().fold(amount, |sum, (_, balance)| sum.saturating_add(*balance));
@@ -136,14 +136,14 @@ impl Ledger {
         }
     }
 
-    /// Takes in what was executed.
+    /// Applies an executed transaction.
     pub(super) fn execute(&mut self, executed: Executed) {
         apply(&mut self.live, executed.after.clone());
         self.pending.push(executed.digest);
         self.executed.insert(executed.digest, executed);
     }
 
-    /// Makes checkpoints. Those between the first and the last one are never made: nobody asks for them.
+    /// Makes checkpoints. Those between the first and the last are skipped, because no client requests them.
     pub(super) fn mine(&mut self, count: u64, millis: u64) {
         if count == 0 {
             return;
@@ -178,7 +178,7 @@ fn apply(objects: &mut Objects, after: BTreeMap<Address, Option<Arc<Object>>>) {
     }
 }
 
-/// Returns a checkpoint with these transactions.
+/// Returns a checkpoint of these transactions.
 fn summary(sequence_number: u64, previous: Digest, timestamp_ms: u64, transactions: &[Digest]) -> CheckpointSummary {
     CheckpointSummary {
         epoch: epoch(timestamp_ms).0,

@@ -1,4 +1,4 @@
-//! The ledger's contents as messages, with what the SDK's own conversions leave out.
+//! Converts the ledger's contents to messages, including parts that the SDK's own conversions omit.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use sui_sdk_types::{
 
 use super::ledger::{DAY, GAS_PRICE, balance, epoch};
 
-/// The version of the protocol that answers show.
+/// The protocol version in answers.
 const PROTOCOL: u64 = 100;
 
 pub(super) fn object(object: &Object) -> proto::Object {
     let mut message = proto::Object::from(object.clone());
     message.balance = balance(object);
     if let (ObjectData::Package(of), Some(package)) = (object.data(), &mut message.package) {
-        // It is the first version: nobody upgrades packages here.
+        // This is the first version. Packages are never upgraded here.
         package.set_storage_id(of.id.to_string());
         package.set_original_id(of.id.to_string());
         package.set_version(of.version);
@@ -31,7 +31,7 @@ pub(super) fn object(object: &Object) -> proto::Object {
     message
 }
 
-/// Why a transaction failed, in a node's words.
+/// Returns why a transaction failed, in a node's words.
 pub(super) fn reason(error: &ExecutionError, command: Option<u64>) -> String {
     let place = command.map(|command| format!(" in command {command}")).unwrap_or_default();
     match error {
@@ -43,7 +43,7 @@ pub(super) fn reason(error: &ExecutionError, command: Option<u64>) -> String {
     }
 }
 
-/// Returns a transaction with its effects, the changes of balances in SUI, and the types of the objects that it changes.
+/// Returns a transaction with its effects, its balance changes in SUI, and the types of changed objects.
 pub(super) fn executed(
     signed: &SignedTransaction,
     effects: &TransactionEffects,
@@ -72,7 +72,7 @@ pub(super) fn executed(
     message.with_effects(shown)
 }
 
-/// Returns the epoch at a time. Those before and after it are not known.
+/// Returns the epoch at a time. Earlier and later epochs are unknown.
 pub(super) fn epoch_at(millis: u64) -> Epoch {
     let (number, start) = epoch(millis);
     let mut parameters = SystemParameters::default();
@@ -83,7 +83,8 @@ pub(super) fn epoch_at(millis: u64) -> Epoch {
     message.with_system_state(state).with_protocol_config(ProtocolConfig::default().with_protocol_version(PROTOCOL))
 }
 
-/// Returns a dynamic field, from the object that holds it, which is shown if a mask names it. All keys are `vector<u8>` of 32 bytes.
+/// Returns a dynamic field, given the object that holds it. The object is included if a mask selects it. All keys are
+/// `vector<u8>` of 32 bytes.
 pub(super) fn field(parent: Address, holder: &Object, mask: &FieldMaskTree) -> Option<DynamicField> {
     let data = holder.as_struct()?;
     let [name, value] = data.object_type().type_params() else { return None };

@@ -1,12 +1,12 @@
-//! Sui: a model.
+//! A model of Sui.
 //!
-//! The SDK decodes transactions, verifies signatures and computes digests. There is no Move engine: what wallets of the service send
-//! is applied to a ledger of coins and orders, whose objects and events have the contract's layout. These are coins of SUI that are
-//! split, merged and transferred, address balances of SUI that pay and are paid, and calls of the swap contract. Everything else is
-//! refused: "the model does not execute ..".
+//! The SDK decodes transactions, verifies signatures and computes digests. There is no Move engine. What the
+//! service's wallets send is applied to a ledger of coins and orders, whose objects and events have the contract's
+//! layout. The model supports splitting, merging and transferring coins of SUI, address balances of SUI, and calls of
+//! the swap contract. It refuses everything else: "the model does not execute ..".
 //!
-//! A transaction is executed when it comes in, and its sender gets the effects at once. Everybody sees it from the next checkpoint on.
-//! Old versions of objects are not kept, nor old checkpoints.
+//! A transaction is executed on arrival, and its sender receives the effects at once. Others see it from the next
+//! checkpoint on. Old versions of objects and old checkpoints are not kept.
 
 mod check;
 mod engine;
@@ -40,7 +40,7 @@ use crate::http::{Reply, Request};
 use execute::{Context, Work};
 use ledger::{Executed, Ledger};
 
-/// Returns an answer of a node with changed numbers at a place of its message.
+/// Returns a node's answer with changed numbers at a place in its message.
 pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
     match place {
         "/epoch/reference_gas_price" => grpc::with_changed(reply, |answer: &mut GetEpochResponse| {
@@ -62,7 +62,7 @@ pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64
     }
 }
 
-/// Returns an answer of a node with other times, in seconds.
+/// Returns a node's answer with changed times, in seconds.
 pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> u64) -> Reply {
     let tell = |time: Timestamp| {
         let seconds = u64::try_from(time.seconds).map(&told).ok().and_then(|told| told.try_into().ok());
@@ -84,14 +84,14 @@ pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> 
     }
 }
 
-/// Which network a chain says that it is.
+/// The network that a chain claims to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// The chain's name in asset ids.
     pub chain: String,
     /// The network's name.
     pub id: String,
-    /// The digest of its genesis checkpoint, in base58.
+    /// The digest of the genesis checkpoint, in base58.
     pub genesis: String,
     /// The first checkpoint that the sandbox makes.
     pub height: u64,
@@ -115,7 +115,7 @@ impl Network {
     }
 }
 
-/// What SOLVER, RELAYER and the publisher have, in MIST: a hundred million SUI.
+/// The balances of solver, relayer and publisher, in MIST: a hundred million SUI.
 const LAVISH: u64 = 100_000_000_000_000_000;
 
 /// A Sui chain.
@@ -130,7 +130,7 @@ pub struct Sui {
 }
 
 impl Sui {
-    /// Starts a chain with the contract, and with funds for the solver and the relayer.
+    /// Starts a chain with the contract, and funds the solver and the relayer.
     #[must_use]
     pub fn new(network: Network, clock: Arc<Clock>) -> Self {
         let ledger = Ledger::new(network.height, clock.millis());
@@ -154,7 +154,7 @@ impl Sui {
         self.registry
     }
 
-    /// Publishes the package. Its only module has no code, so that nobody takes it for the contract.
+    /// Publishes the package. Its only module has no code, so that it cannot be mistaken for the contract.
     fn publish(&mut self) {
         let sender = account(&accounts::key("publisher"));
         let module = b"a model of the contract".to_vec();
@@ -192,7 +192,7 @@ impl Sui {
         Context { package: self.package, registry: self.registry.0, millis, genesis }
     }
 
-    /// Returns a transaction, with the coins that pay for it.
+    /// Returns a transaction with the coins that pay for it.
     fn paid(&self, sender: Address, program: ProgrammableTransaction) -> Transaction {
         let (kind, expiration) = (TransactionKind::ProgrammableTransaction(program), TransactionExpiration::None);
         let gas_payment = GasPayment { objects: vec![], owner: sender, price: ledger::GAS_PRICE, budget: 0 };
@@ -201,12 +201,12 @@ impl Sui {
         transaction
     }
 
-    /// Executes a transaction without keeping what it does.
+    /// Executes a transaction without storing the effects.
     fn simulated(&self, transaction: Transaction) -> Result<Executed, String> {
         execute::execute(&self.ledger.live, &SignedTransaction { transaction, signatures: vec![] }, self.context())
     }
 
-    /// Executes a transaction. One that was executed before does nothing again.
+    /// Executes a transaction. Repeating one has no further effect.
     fn submit(&mut self, signed: &SignedTransaction) -> Result<&Executed, String> {
         let digest = signed.transaction.digest();
         check::signatures(signed)?;
@@ -222,7 +222,7 @@ fn private(key: &[u8; 32]) -> Ed25519PrivateKey {
     Ed25519PrivateKey::new(*key)
 }
 
-/// The account that an Ed25519 key controls.
+/// Returns the address that an Ed25519 key controls.
 fn account(key: &[u8; 32]) -> Address {
     private(key).public_key().derive_address()
 }

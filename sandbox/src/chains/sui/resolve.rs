@@ -1,4 +1,4 @@
-//! Completes transactions that wallets send in parts to a simulation: objects by their ids, and gas.
+//! Completes the partial transactions that wallets send to a simulation: objects named by id, and gas.
 
 use std::cmp::Reverse;
 use std::str::FromStr;
@@ -14,18 +14,18 @@ use tonic::Status;
 use super::check::MAX_GAS_COINS;
 use super::ledger::{CLOCK, GAS_PRICE, Objects, coins};
 
-/// How deep a type may be nested.
+/// The maximum nesting depth of a type.
 const MAX_TYPE_DEPTH: usize = 16;
-/// The budget of a transaction whose sender chooses none, in MIST. What is not spent comes back.
+/// The budget if the sender chooses none, in MIST. The unspent part is returned.
 const BUDGET: u64 = 100_000_000;
 
-/// Reads a type. The SDK's parser is recursive, so the depth is limited first, to what the protocol allows.
+/// Parses a type. The SDK's parser is recursive, so the depth is limited first, to what the protocol allows.
 pub(super) fn parse_type<T: FromStr>(text: &str, field: &str) -> Result<T, Status> {
     let parsed = if text.matches('<').count() > MAX_TYPE_DEPTH { None } else { text.parse().ok() };
     parsed.ok_or_else(|| Status::invalid_argument(format!("invalid {field}")))
 }
 
-/// Reads a transaction in either form. A budget of 0 is one that has not been chosen.
+/// Decodes a complete or a partial transaction. A budget of 0 means that none was chosen.
 pub(super) fn complete(objects: &Objects, message: &proto::Transaction) -> Result<Transaction, Status> {
     let mut message = message.clone();
     if message.bcs.is_none() {
@@ -48,7 +48,7 @@ pub(super) fn complete(objects: &Objects, message: &proto::Transaction) -> Resul
     Transaction::try_from(&message).map_err(|error| Status::invalid_argument(format!("invalid transaction: {error}")))
 }
 
-/// Fills in the kind, version and digest of an object that a wallet names by its id alone.
+/// Adds the kind, version and digest of an object that a wallet names only by id.
 fn complete_input(objects: &Objects, input: &mut proto::Input) -> Result<(), Status> {
     if input.kind() != InputKind::Unknown {
         return Ok(());
@@ -68,14 +68,15 @@ fn complete_input(objects: &Objects, input: &mut proto::Input) -> Result<(), Sta
     Ok(())
 }
 
-/// Chooses what a sender has left open: the budget, and the coins that pay, which are the largest that it does not use otherwise.
+/// Chooses what the sender left open: the budget, and the coins that pay. These are the largest ones not used
+/// elsewhere.
 pub(super) fn pay(objects: &Objects, transaction: &mut Transaction) {
     let TransactionKind::ProgrammableTransaction(program) = &transaction.kind else { return };
     let payment = &mut transaction.gas_payment;
     if payment.budget == 0 {
         payment.budget = BUDGET;
     }
-    // With `ValidDuring` an empty payment is a choice: the address balance pays.
+    // With `ValidDuring`, an empty payment means that the address balance pays.
     if payment.objects.is_empty() && !matches!(transaction.expiration, TransactionExpiration::ValidDuring { .. }) {
         let is_used = |id| program.inputs.iter().any(|input| matches!(input, Input::ImmutableOrOwned(used) if *used.object_id() == id));
         let mut coins: Vec<_> = coins(objects, payment.owner).filter(|(coin, _)| !is_used(coin.object_id())).collect();

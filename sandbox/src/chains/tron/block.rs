@@ -1,4 +1,4 @@
-//! Blocks in the form of Tron: an id is the number and the end of the header's hash.
+//! Tron's blocks. A block id consists of the number and the end of the header's hash.
 
 use alloy_primitives::{Address, B256, Bloom, keccak256};
 use countersign_proofs_evm::{Changes, Outcome, World};
@@ -12,23 +12,23 @@ use crate::chains::evm::put;
 
 /// The id of the main network's first block.
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";
-/// Makes all blocks.
+/// The witness that produces all blocks.
 const WITNESS: Address = Address::repeat_byte(0x7a);
 const VERSION: u64 = 32;
 
-/// A transaction, and what its execution cost.
+/// A transaction with the cost of its execution.
 #[derive(Debug, Clone)]
 pub(crate) struct Executed {
     pub(crate) signed: Signed,
-    /// `SUCCESS`, `REVERT`, `OUT_OF_ENERGY`, ...
+    /// The result: `SUCCESS`, `REVERT`, `OUT_OF_ENERGY` and so on.
     pub(crate) result: &'static str,
     pub(crate) energy: u64,
-    /// Sun, for energy and for bandwidth.
+    /// The fees for energy and for bandwidth, in sun.
     pub(crate) energy_fee: u64,
     pub(crate) net_fee: u64,
 }
 
-/// Tron's format.
+/// The block format of Tron.
 #[derive(Debug)]
 pub(crate) struct Tron {
     /// The end of the first block's id.
@@ -58,7 +58,7 @@ fn header(block: &Block<Executed>) -> Vec<u8> {
         tx_trie_root: block.roots.transactions.to_vec(),
         parent_hash: block.parent.to_vec(),
         number: block.number,
-        // Blocks of the same number that replace each other have other makers.
+        // Blocks that replace each other at one height have different witnesses.
         witness_address: prefixed(witness(block.fork)),
         version: VERSION,
     };
@@ -117,7 +117,7 @@ impl Format for Tron {
     }
 }
 
-/// Returns a block as nodes show it.
+/// Returns a block in a node's format.
 pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bool) -> Value {
     let mut raw = json!({
         "number": block.number,
@@ -128,7 +128,7 @@ pub(crate) fn json(block: &Block<Executed>, with_transactions: bool, visible: bo
         "timestamp": block.millis,
     });
     if block.number == 0 {
-        // Numbers that are zero are left out.
+        // Members that are zero are omitted.
         raw = json!({"txTrieRoot": hex::encode(B256::ZERO), "parentHash": hex::encode(B256::ZERO)});
     }
     let mut value = json!({"blockID": hex::encode(block.hash), "block_header": {"raw_data": raw}});
@@ -145,7 +145,7 @@ pub(crate) fn transaction(executed: &Executed, visible: bool) -> Value {
     value
 }
 
-/// Returns what became of a transaction.
+/// Returns the outcome of a transaction.
 pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
     let Mined { transaction, receipt, .. } = mined;
     let is_call = matches!(transaction.signed.raw.operation, Operation::Trigger(_));
@@ -180,7 +180,7 @@ pub(crate) fn info(block: &Block<Executed>, mined: &Mined<Executed>) -> Value {
     value
 }
 
-/// Returns a log. Its contract is written without the prefix.
+/// Returns a log. The contract's address has no prefix.
 pub(crate) fn log(log: &alloy_primitives::Log) -> Value {
     json!({
         "address": hex::encode(log.address),

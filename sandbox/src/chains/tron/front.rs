@@ -1,7 +1,7 @@
-//! The HTTP interface of a node: `/wallet` at the newest block, `/walletsolidity` at the newest irreversible one.
+//! The HTTP interface of a node. `/wallet` reads the newest block, `/walletsolidity` the newest irreversible one.
 //!
-//! As on real nodes, a question is the JSON of a POST or the query of a GET, and failures are `Error` with status 200. Methods that take
-//! private keys are left out.
+//! As on real nodes, the parameters are the JSON body of a POST or the query of a GET, and failures are `Error` with
+//! status 200. Methods that take private keys are left out.
 
 use alloy_primitives::{Address, U256, keccak256};
 use countersign_proofs_evm::{Changes, Outcome, Past, UnsignedCall};
@@ -15,7 +15,7 @@ use crate::chains::evm::ledger::Block;
 use crate::chains::evm::put;
 use crate::http::{Reply, Request};
 
-/// A failure, as `java-tron` words it.
+/// A failure, in the words of `java-tron`.
 struct Failure(String);
 
 impl Failure {
@@ -28,7 +28,7 @@ impl Failure {
     }
 }
 
-/// What is asked.
+/// The parameters of a call.
 struct Question(Map<String, Value>);
 
 impl Question {
@@ -37,7 +37,7 @@ impl Question {
             let pairs = request.query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name);
             let value = |name: &str| {
                 let text = request.parameter(name).unwrap_or_default();
-                // Numbers and truth values are written as they are.
+                // In a query, numbers and truth values have no quotes.
                 serde_json::from_str(&text)
                     .ok()
                     .filter(|value: &Value| !value.is_object() && !value.is_array())
@@ -67,7 +67,7 @@ impl Question {
         value.and_then(Value::as_u64).or_else(|| value?.as_str()?.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns an address in hex with its prefix, or in base58 if the question is `visible`.
+    /// Returns an address given in hex with its prefix, or in base58 if the call is `visible`.
     fn address(&self, name: &str) -> Result<Address, Failure> {
         let text = self.text(name);
         let parsed = if self.visible() {
@@ -84,7 +84,7 @@ impl Question {
         hex::decode(text.strip_prefix("0x").unwrap_or(text)).map_err(|_| Failure::argument("exception decoding Hex string"))
     }
 
-    /// Calldata: `data`, or a function by its signature with its parameters.
+    /// Returns the calldata: either `data`, or a function's signature with its parameters.
     fn calldata(&self) -> Result<Vec<u8>, Failure> {
         let selector = self.text("function_selector");
         if selector.is_empty() {
@@ -142,7 +142,7 @@ fn broadcast(tron: &mut Tron, method: &str, question: &Question) -> Result<Value
 }
 
 impl Tron {
-    /// `None` if there is no such method.
+    /// Answers a method that reads. Returns `None` if there is no such method.
     fn read(&self, method: &str, question: &Question, is_solid: bool) -> Result<Option<Value>, Failure> {
         let newest = if is_solid { self.solid() } else { self.ledger.head() };
         let visible = question.visible();
@@ -185,7 +185,7 @@ impl Tron {
             }
             "getaccountresource" => {
                 question.address("address")?;
-                // Nobody has staked, and the free bandwidth is used up.
+                // Nobody has staked coins, and the free bandwidth is used up.
                 json!({"freeNetUsed": 600, "freeNetLimit": 600, "TotalNetLimit": 43_200_000_000_u64, "TotalEnergyLimit": 180_000_000_000_u64})
             }
             "getchainparameters" => json!({"chainParameter": [
@@ -203,7 +203,7 @@ impl Tron {
     }
 
     fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, Failure> {
-        // The state before the deployment is that after it.
+        // The state before the deployment is unknown. The state right after it is used instead.
         let changes =
             self.ledger.since(number.max(self.contracts.network.start)).ok_or_else(|| Failure::argument("the state is no longer known"))?;
         Ok(look(self.ledger.world.before(&changes)))
@@ -278,7 +278,7 @@ impl Tron {
         Ok(answer)
     }
 
-    /// Builds a transaction for a client that does not do so by itself.
+    /// Builds a transaction for clients that do not build their own.
     fn build(&self, method: &str, question: &Question) -> Result<Value, Failure> {
         let owner = question.address("owner_address")?;
         let is_call = method == "triggersmartcontract";

@@ -1,8 +1,8 @@
-//! Tron: the machine and the contracts of the EVM chains, with Tron's transactions, fees and blocks, and the HTTP interface of its nodes in
-//! front.
+//! Tron: the virtual machine and contracts of the EVM chains, with Tron's transactions, fees, blocks and the HTTP
+//! interface of its nodes.
 //!
-//! What differs from Tron: energy is the EVM's gas, nobody has free bandwidth or staked coins, accounts need no activation, and blocks
-//! carry no signature of their witness.
+//! It differs from the real Tron in four ways. Energy equals the EVM's gas. There is no free bandwidth and no
+//! staking. Accounts need no activation. Blocks carry no signature of their witness.
 
 mod block;
 mod front;
@@ -25,17 +25,17 @@ use super::evm::ledger::{Ledger, Mined};
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
 
-/// Sun for a unit of energy, and for a byte.
+/// The prices of a unit of energy and of a byte, in sun.
 const ENERGY_PRICE: u64 = 100;
 const BANDWIDTH_PRICE: u64 = 1_000;
-/// How long transactions of the sandbox live, in milliseconds, and the longest that a node accepts.
+/// The lifetime of the sandbox's transactions, and the maximum that a node accepts, in milliseconds.
 const LIFE: u64 = 10 * 3_600_000;
 const MAX_LIFE: u64 = 24 * 3_600_000;
-/// How many blocks a reference may be old.
+/// How many blocks back a reference block may be.
 const MAX_REFERENCE: u64 = 65_536;
 const MAX_BYTES: usize = 500 * 1024;
 const MAX_WAITING: usize = 4_096;
-/// Bytes of transactions in a block.
+/// The maximum size of a block's transactions, in bytes.
 const BLOCK_BYTES: u64 = 2_000_000;
 
 /// A Tron chain.
@@ -45,19 +45,19 @@ pub struct Tron {
     ledger: Ledger<block::Tron>,
     clock: Arc<Clock>,
     waiting: Vec<Signed>,
-    /// Transactions that the sandbox has made, so that no two of them are equal.
+    /// The number of transactions that the sandbox has made. It keeps them distinct.
     made: u64,
 }
 
-/// Why a node does not take a transaction: its code and its words.
+/// Why a node refuses a transaction: the code and the message.
 struct Refusal(&'static str, String);
 
 impl Tron {
-    /// Returns a chain with its tokens and swap contracts, whose solver and relayer have plenty of everything.
+    /// Returns a chain with its tokens and swap contracts. Solver and relayer are well funded.
     ///
     /// # Errors
     ///
-    /// Says why a contract could not be deployed.
+    /// Fails if a contract could not be deployed.
     pub fn new(network: Network, clock: Arc<Clock>) -> Result<Self, String> {
         let (id, start, interval) = (network.id, network.start, network.interval);
         let (contracts, world) = Contracts::deploy(network.into(), Dialect::Tron, &clock)?;
@@ -92,7 +92,7 @@ impl Tron {
         contracts::failure(&receipt.outcome).map_or(Ok(()), Err)
     }
 
-    /// Takes a signed transaction into the next block, if a node would.
+    /// Accepts a signed transaction for the next block, if a node would.
     fn take(&mut self, signed: Signed) -> Result<(), Refusal> {
         let refuse = |code, why: &str| Err(Refusal(code, why.to_owned()));
         if signed.bytes.len() > MAX_BYTES {
@@ -134,7 +134,7 @@ impl Tron {
         Ok(())
     }
 
-    /// A transaction must refer to a recent block of this chain, and must not have expired.
+    /// Checks that a transaction refers to a recent block of this chain and has not expired.
     fn check_times(&self, raw: &Raw) -> Result<(), Refusal> {
         let (now, head) = (self.now(), self.ledger.head());
         if raw.expiration <= now || raw.expiration > now.saturating_add(MAX_LIFE) {
@@ -150,7 +150,7 @@ impl Tron {
         }
     }
 
-    /// Executes a transaction in the current block; `None` if it can no longer be in one.
+    /// Executes a transaction in the current block. Returns `None` if it can no longer be in a block.
     fn execute(&mut self, signed: &Signed) -> Option<Mined<Executed>> {
         self.check_times(&signed.raw).ok()?;
         let raw = &signed.raw;
@@ -163,7 +163,7 @@ impl Tron {
         let limit = if is_call { raw.fee_limit.min(spare.saturating_to()) / ENERGY_PRICE } else { 100_000 };
         let failed = |outcome| Receipt::of_call(raw.owner, outcome, limit);
         let receipt = world.run(&UnsignedCall { gas: Some(limit), ..unsigned(raw) });
-        // With too little energy for the call itself, nothing is executed at all.
+        // If the energy does not even cover the call itself, nothing is executed.
         let receipt = receipt.unwrap_or_else(|_| failed(Outcome::Reverted { output: Bytes::new() }));
         let result = match &receipt.outcome {
             Outcome::Success { .. } => "SUCCESS",
@@ -281,7 +281,7 @@ impl Machine for Tron {
     }
 }
 
-/// Returns the id of a transaction or a block in a question.
+/// Parses the id of a transaction or a block.
 fn hash(text: &str) -> Option<B256> {
     let bytes: [u8; 32] = hex::decode(text).ok()?.try_into().ok()?;
     Some(B256::from(bytes))

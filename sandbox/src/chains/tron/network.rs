@@ -1,8 +1,8 @@
-//! What is particular about each chain.
+//! The parameters of each Tron chain.
 
 use crate::chains::evm;
 
-/// A Tron chain.
+/// The parameters of a Tron chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "whoever describes a chain of their own fills in every member")]
 pub struct Network {
@@ -10,15 +10,15 @@ pub struct Network {
     pub chain: String,
     /// The last four bytes of the first block's id.
     pub id: u32,
-    /// The name for people.
+    /// The display name.
     pub name: String,
     /// Nominal milliseconds between blocks.
     pub interval: u64,
     /// The number of the block in which everything is deployed.
     pub start: u64,
-    /// How far the newest irreversible block is behind the newest one.
+    /// How many blocks the newest irreversible block is behind the newest one.
     pub solid: u64,
-    /// Blocks for which a user's money is locked, and the solver's.
+    /// The timelocks of a user's payment and of the solver's, in blocks.
     pub timelocks: (u64, u64),
 }
 
@@ -31,7 +31,7 @@ impl Network {
     }
 }
 
-/// The machine's part of it.
+/// The parameters that the virtual machine needs.
 impl From<Network> for evm::Network {
     fn from(Network { chain, id, name, interval, start, solid, timelocks }: Network) -> Self {
         let (coin, tokens) = ("trx", vec![("usdt", 6)]);

@@ -1,5 +1,5 @@
-//! Transactions as Tron's nodes encode them: the protobuf messages of `protocol.Transaction`, as far as payments and calls of contracts
-//! need them.
+//! Transactions in the encoding of Tron's nodes: the parts of the protobuf message `protocol.Transaction` that
+//! payments and contract calls use.
 
 use alloy_primitives::{Address, B256, U256};
 use prost::Message;
@@ -12,12 +12,12 @@ use crate::chains::evm::put;
 /// The byte in front of an address.
 const PREFIX: u8 = 0x41;
 
-/// What a transaction does.
+/// The operation of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// A payment of coins.
+    /// A payment of TRX.
     Transfer,
-    /// A call of a contract, with this data.
+    /// A contract call with this calldata.
     Trigger(Vec<u8>),
 }
 
@@ -27,19 +27,19 @@ pub(crate) struct Raw {
     pub(crate) owner: Address,
     /// The receiver or the contract.
     pub(crate) to: Address,
-    /// Sun.
+    /// The amount in sun.
     pub(crate) value: u64,
     pub(crate) operation: Operation,
     pub(crate) ref_block_bytes: [u8; 2],
     pub(crate) ref_block_hash: [u8; 8],
-    /// Unix milliseconds.
+    /// The expiration in Unix milliseconds.
     pub(crate) expiration: u64,
     pub(crate) timestamp: u64,
-    /// The most sun that is burned for energy.
+    /// The maximum fee for energy, in sun.
     pub(crate) fee_limit: u64,
 }
 
-/// `protocol.Transaction`, without the result, which nodes write.
+/// `protocol.Transaction`, without the result that nodes add.
 #[derive(Clone, PartialEq, Message)]
 struct TransactionMessage {
     #[prost(bytes = "vec", optional, tag = "1")]
@@ -80,7 +80,7 @@ struct ContractMessage {
     permission_id: u32,
 }
 
-/// `protocol.TransferContract`, which has no data, or `protocol.TriggerSmartContract`.
+/// Either `protocol.TransferContract`, which has no data, or `protocol.TriggerSmartContract`.
 #[derive(Clone, PartialEq, Message)]
 struct CallMessage {
     #[prost(bytes = "vec", tag = "1")]
@@ -93,7 +93,7 @@ struct CallMessage {
     data: Vec<u8>,
 }
 
-/// Reads a message. What it has beyond the fields that are known here is refused, because it would not be shown.
+/// Decodes a message. Unknown fields are refused, because they would not be shown.
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
     let message = M::decode(bytes).map_err(|error| error.to_string())?;
     if message.encode_to_vec() == bytes { Ok(message) } else { Err("the message has a field that is not supported here".to_owned()) }
@@ -109,18 +109,18 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// Reads `protocol.Transaction`.
+    /// Decodes `protocol.Transaction`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
         let message = TransactionMessage::decode(bytes).map_err(|error| error.to_string())?;
         Self::new(message.raw_data.ok_or("the transaction has no raw data")?, message.signature)
     }
 
-    /// Returns a transaction of its signed bytes.
+    /// Returns a transaction, given its signed bytes and the signatures.
     pub(crate) fn new(bytes: Vec<u8>, signatures: Vec<Vec<u8>>) -> Result<Self, String> {
         Ok(Self { id: B256::from_slice(&Sha256::digest(&bytes)), raw: Raw::read(&bytes)?, bytes, signatures })
     }
 
-    /// Returns the bytes of the whole, for which bandwidth is paid.
+    /// Returns the size that is charged as bandwidth.
     pub(crate) fn size(&self) -> u64 {
         let parts =
             self.signatures.iter().fold(self.bytes.len().saturating_add(4), |sum, one| sum.saturating_add(one.len()).saturating_add(2));
@@ -128,7 +128,7 @@ impl Signed {
         u64::try_from(parts).unwrap_or(u64::MAX).saturating_add(64)
     }
 
-    /// As nodes show it.
+    /// Returns the transaction in a node's JSON format.
     pub(crate) fn json(&self, visible: bool) -> Value {
         json!({
             "visible": visible,
@@ -229,7 +229,7 @@ pub(crate) fn prefixed(address: Address) -> Vec<u8> {
     [&[PREFIX], address.as_slice()].concat()
 }
 
-/// Returns an address as nodes show it.
+/// Returns an address in a node's format.
 pub(crate) fn show(address: Address, visible: bool) -> String {
     if visible { countersign_chains::address::tron_base58(address.into()) } else { hex::encode(prefixed(address)) }
 }

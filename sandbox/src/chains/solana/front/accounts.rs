@@ -1,4 +1,4 @@
-//! Accounts.
+//! The account methods of the JSON-RPC interface.
 
 use serde_json::{Value, json};
 use solana_account::ReadableAccount;
@@ -8,9 +8,9 @@ use super::params::{Failure, Params, parse_address};
 use super::views::{AccountView, context};
 use super::{Answer, Solana};
 
-/// The number of accounts that may be asked for at once.
+/// The maximum number of accounts in one call.
 const MAX_ACCOUNTS: usize = 100;
-/// The longest data that an account can have.
+/// The maximum length of an account's data.
 const MAX_DATA: u64 = 10 * 1_024 * 1_024;
 
 impl Solana {

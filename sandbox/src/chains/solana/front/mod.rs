@@ -1,4 +1,4 @@
-//! JSON-RPC as Solana's nodes speak it.
+//! The JSON-RPC interface of a Solana node.
 
 mod accounts;
 mod params;
@@ -12,12 +12,12 @@ use super::engine::Solana;
 use crate::http::{Reply, Request};
 use params::{Failure, Params};
 
-/// The longest body that nodes take.
+/// The maximum length of a request body.
 const MAX_BODY: usize = 50 * 1_024;
 
 type Answer = Result<Value, Failure>;
 
-/// Answers a call.
+/// Answers a request.
 pub(super) fn answer(solana: &mut Solana, request: &Request) -> Reply {
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/health") => return Reply::text(200, "ok"),
@@ -46,7 +46,7 @@ fn refused(id: &Value, failure: &Failure) -> Value {
     json!({"jsonrpc": "2.0", "error": failure.shown(), "id": id})
 }
 
-/// Answers one call; `None` for a notification.
+/// Answers one call. Returns `None` for a notification.
 fn reply(solana: &mut Solana, call: &Value) -> Option<Value> {
     let id = call.get("id");
     let is_id = |id: &&Value| id.is_null() || id.is_string() || id.is_u64();

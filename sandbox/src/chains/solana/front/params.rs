@@ -1,4 +1,4 @@
-//! Parameters of calls, and what nodes say about bad ones.
+//! Parsers for the parameters of calls, with a node's errors for invalid ones.
 
 use serde_json::{Map, Value, json};
 use solana_address::Address;
@@ -73,7 +73,7 @@ impl<'a> Params<'a> {
         parse_signature(self.text(index)?)
     }
 
-    /// At most `max` texts.
+    /// Returns the texts in a list of at most `max`.
     pub(super) fn texts(&self, index: usize, max: usize) -> Result<Vec<&'a str>, Failure> {
         let value = self.need(index)?;
         let list = value.as_array().ok_or_else(|| wrong_type(value, "a sequence"))?;
@@ -83,7 +83,7 @@ impl<'a> Params<'a> {
         list.iter().map(|text| text.as_str().ok_or_else(|| wrong_type(text, "a string"))).collect()
     }
 
-    /// Returns the members of an object that may be absent.
+    /// Returns the members of an optional object.
     pub(super) fn config(&self, index: usize) -> Result<Config<'a>, Failure> {
         match self.get(index) {
             None => Ok(Config(None)),
@@ -130,14 +130,14 @@ impl<'a> Config<'a> {
         })
     }
 
-    /// Returns the slot of the bank that is asked for.
+    /// Returns the slot at which a call wants to read.
     pub(super) fn slot(&self, bank: &Bank) -> Result<u64, Failure> {
         let slot = bank.slot(self.commitment("commitment")?);
         self.check_slot(slot)?;
         Ok(slot)
     }
 
-    /// Returns the commitment of a history, which begins at `confirmed`.
+    /// Returns the commitment for a method that reads history, which must be at least `confirmed`.
     pub(super) fn history(&self) -> Result<Commitment, Failure> {
         match self.commitment("commitment")? {
             Commitment::Processed => Err(Failure::params("Method does not support commitment below `confirmed`")),
@@ -165,7 +165,8 @@ fn wrong_type(value: &Value, expected: &str) -> Failure {
     Failure::params(format!("Invalid params: invalid type: {kind}, expected {expected}."))
 }
 
-/// Base58 of a fixed length. Text that cannot be that short is not decoded, because the time grows with the square of the length.
+/// Decodes base58 of a fixed length. Longer text is rejected first, because decoding time grows with the square of
+/// the length.
 fn base58<const N: usize>(text: &str) -> Result<[u8; N], Failure> {
     let wrong_size = || Failure::params("Invalid param: WrongSize");
     if text.len() > N.saturating_mul(2) {

@@ -1,4 +1,4 @@
-//! Slots, blockhashes and the node itself.
+//! The methods about slots, blockhashes and the node itself.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::views::context;
 use super::{Answer, Solana};
 use crate::chains::solana::bank::{Commitment, MAX_AGE, height};
 
-/// The number of slots whose fees are listed, and of accounts that may be asked about.
+/// The maximum number of slots whose fees are listed, and of accounts in that call.
 const MAX_FEES: usize = 150;
 const MAX_ACCOUNTS: usize = 128;
 

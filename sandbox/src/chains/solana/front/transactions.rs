@@ -1,4 +1,4 @@
-//! Sending, simulating and finding transactions.
+//! The methods that send, simulate and find transactions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,8 @@ use super::views::{self, AccountView, context, encoding};
 use super::{Answer, Solana};
 use crate::chains::solana::bank::{Commitment, MAX_AGE, Record, Simulated, height, id};
 
-/// The longest transaction, and its texts in base58 and base64: one with a message of version 1, and one of an older version.
+/// The maximum length of a transaction in bytes, in base58 and in base64: with a message of version 1, and with an
+/// older one.
 const VERSION_1: [usize; 3] = [4_096, 5_595, 5_464];
 const OLDER: [usize; 3] = [1_232, 1_683, 1_644];
 const MAX_STATUSES: usize = 256;
@@ -168,7 +169,7 @@ impl Solana {
         let (before, until) = (mark("before")?, mark("until")?);
         let mut records = self.bank.records().rev().filter(|record| record.slot <= newest);
         if let Some(before) = before {
-            // All that follow are older. If there is no such transaction, there are none.
+            // All following transactions are older. If the named transaction does not exist, none follows.
             records.find(|record| record.signature() == before);
         }
         let records = records.take_while(|record| until != Some(record.signature()));
@@ -185,7 +186,7 @@ impl Solana {
 
     pub(super) fn transaction(&self, params: &Params<'_>) -> Answer {
         let signature = params.signature(0)?;
-        // Older clients write the encoding alone.
+        // Older clients pass the encoding directly as this parameter.
         let legacy = params.get(1).and_then(Value::as_str);
         let config = if legacy.is_some() { Config::default() } else { params.config(1)? };
         let encoding = legacy.map_or_else(|| encoding(config, "json", &["json", "jsonParsed", "base58", "base64"]), Ok)?;

@@ -1,4 +1,4 @@
-//! Accounts, transactions and errors as nodes write them.
+//! Accounts, transactions and errors in the nodes' JSON format.
 
 use std::collections::HashSet;
 
@@ -18,15 +18,15 @@ use super::params::{Config, Failure};
 use crate::chains::solana::bank::{Bank, Record, ui_amount};
 use crate::chains::solana::htlc::{TOKEN, token_account};
 
-/// The longest data that is written in base58, which is slow.
+/// The maximum length of data in base58, which is slow to encode.
 const MAX_BASE58: usize = 128;
 
-/// Returns a value with the slot of the bank that it comes from.
+/// Returns a value together with the slot at which it was read.
 pub(super) fn context(slot: u64, value: Value) -> Value {
     json!({"context": {"apiVersion": "3.0.12", "slot": slot}, "value": value})
 }
 
-/// How accounts are to be written.
+/// The encoding of accounts.
 #[derive(Debug)]
 pub(super) struct AccountView<'a> {
     encoding: &'a str,
@@ -70,7 +70,7 @@ impl<'a> AccountView<'a> {
     }
 }
 
-/// Returns the encoding that is asked for.
+/// Returns the encoding that a call asks for.
 pub(super) fn encoding<'a>(config: Config<'a>, default: &'static str, known: &[&str]) -> Result<&'a str, Failure> {
     let encoding = config.text("encoding")?.unwrap_or(default);
     let unknown = || {
@@ -80,9 +80,9 @@ pub(super) fn encoding<'a>(config: Config<'a>, default: &'static str, known: &[&
     known.contains(&encoding).then_some(encoding).ok_or_else(unknown)
 }
 
-/// Returns a frame of Zstandard whose blocks are not compressed (RFC 8878).
+/// Returns a Zstandard frame with uncompressed blocks (RFC 8878).
 fn zstd(data: &[u8]) -> Vec<u8> {
-    // The magic number, a single segment whose length has four bytes, and the length.
+    // The frame starts with the magic number, a descriptor (single segment, four bytes of length), and the length.
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let mut frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0], length.to_le_bytes().as_slice()].concat();
     let blocks: Vec<_> = if data.is_empty() { vec![data] } else { data.chunks(65_536).collect() };
@@ -95,7 +95,7 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns a token account, as nodes explain it.
+/// Returns the parsed form of a token account.
 fn parsed(bank: &Bank, account: &AccountSharedData) -> Option<Value> {
     let tokens = Some(account).filter(|account| *account.owner() == TOKEN).and_then(|account| token_account(account.data()))?;
     let amount = ui_amount(tokens.amount, bank.decimals(&tokens.mint)?);
@@ -106,7 +106,7 @@ fn parsed(bank: &Bank, account: &AccountSharedData) -> Option<Value> {
     Some(json!({"program": "spl-token", "parsed": {"info": info, "type": "account"}, "space": account.data().len()}))
 }
 
-/// Returns an error as nodes write it: the name of the variant, with its contents if it has any.
+/// Returns an error in the nodes' format: the name of the variant, with its contents if it has any.
 pub(super) fn error(error: Option<&TransactionError>) -> Value {
     match error {
         None => Value::Null,
@@ -125,12 +125,12 @@ pub(super) fn error(error: Option<&TransactionError>) -> Value {
     }
 }
 
-/// Returns the older form of how a transaction ended.
+/// Returns the outcome of a transaction in the older format.
 pub(super) fn status(failed: Option<&TransactionError>) -> Value {
     failed.map_or_else(|| json!({"Ok": null}), |failed| json!({"Err": error(Some(failed))}))
 }
 
-/// `legacy`, or the number of the version.
+/// Returns the version of a transaction: `legacy`, or a number.
 pub(super) fn version(transaction: &VersionedTransaction) -> Value {
     match transaction.message {
         VersionedMessage::Legacy(_) => json!("legacy"),
@@ -139,7 +139,7 @@ pub(super) fn version(transaction: &VersionedTransaction) -> Value {
     }
 }
 
-/// Returns a transaction in the encoding that is asked for.
+/// Returns a transaction in an encoding.
 pub(super) fn transaction(transaction: &VersionedTransaction, encoding: &str) -> Value {
     let bytes = || wincode::serialize(transaction).unwrap_or_default();
     match encoding {
@@ -198,7 +198,7 @@ fn instruction(called: &CompiledInstruction, message: &VersionedMessage, is_pars
     json!({"accounts": accounts, "data": data, "programId": key(&called.program_id_index), "stackHeight": height})
 }
 
-/// Returns the instructions that those of a transaction have called.
+/// Returns the inner instructions of a transaction.
 pub(super) fn inner(meta: &TransactionMetadata, message: &VersionedMessage, is_parsed: bool) -> Value {
     let called = meta.inner_instructions.iter().enumerate().filter(|(_, called)| !called.is_empty());
     let shown = called.map(|(index, called)| {
@@ -208,7 +208,7 @@ pub(super) fn inner(meta: &TransactionMetadata, message: &VersionedMessage, is_p
     shown.collect()
 }
 
-/// Returns what a program has returned.
+/// Returns the return data of a program.
 pub(super) fn returned(meta: &TransactionMetadata) -> Value {
     let data = &meta.return_data;
     if data.data.is_empty() {
@@ -217,7 +217,7 @@ pub(super) fn returned(meta: &TransactionMetadata) -> Value {
     json!({"programId": data.program_id.to_string(), "data": [STANDARD.encode(&data.data), "base64"]})
 }
 
-/// Returns what a transaction in a block has done.
+/// Returns the metadata of a transaction in a block.
 pub(super) fn meta(record: &Record, encoding: &str) -> Value {
     let (failed, ran) = (record.error.as_ref(), &record.meta);
     let inner = inner(ran, &record.transaction.message, encoding == "jsonParsed");
