@@ -1,11 +1,11 @@
-// A wallet of one key on a Bitcoin-like chain: bitcoinjs-lib signs, and an Esplora server knows the coins.
+// A single-key wallet on a Bitcoin-like chain. bitcoinjs-lib signs, and an Esplora server provides the coins.
 import * as ecc from "@bitcoinerlab/secp256k1";
 import * as bitcoin from "bitcoinjs-lib";
 import { ECPairFactory } from "ecpair";
 
 bitcoin.initEccLib(ecc);
 
-/** Networks as bitcoinjs-lib describes them. */
+/** The networks in the format of bitcoinjs-lib. */
 export const networks = {
   bitcoin: bitcoin.networks.bitcoin,
   bitcoin_testnet: bitcoin.networks.testnet,
@@ -13,7 +13,7 @@ export const networks = {
   litecoin: { messagePrefix: "\x19Litecoin Signed Message:\n", bech32: "ltc", bip32: { public: 0x019da462, private: 0x019d9cfe }, pubKeyHash: 0x30, scriptHash: 0x32, wif: 0xb0 },
 };
 
-/** A wallet with `{ address, xOnly, get, pay, confirmed, signSchnorr }`. */
+/** Returns a wallet with the members `{ address, xOnly, get, pay, confirmed, signSchnorr }`. */
 export const esploraWallet = (url, key, network) => {
   const get = async (path) => {
     const response = await fetch(`${url}${path}`);

@@ -1,5 +1,6 @@
-// Clients that trust the service: each creates an order by plain calls, signs what comes back with the SDK of its chain, and waits for the
-// record. None has a secret, so the service holds it, and the order has to end by itself. (A wallet that verifies does not sign this way.)
+// Clients that trust the service. Each creates an order with plain calls, signs the payloads with its chain's SDK,
+// and waits for the record. No client has a secret, so the service holds it and the order must complete by itself. (A
+// wallet that verifies does not sign this way.)
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
@@ -25,7 +26,7 @@ before(async () => {
 });
 after(() => sandbox?.stop());
 
-/** A pair of viem's clients for a chain. */
+/** Returns a pair of viem clients for a chain. */
 const evm = async (name) => {
   const { url } = sandbox.chains[name];
   const id = Number(await createPublicClient({ transport: http(url) }).getChainId());
@@ -42,7 +43,7 @@ const evm = async (name) => {
   return { wallet, reader, send };
 };
 
-/** The message of `typed_data` without the type of its domain, which libraries derive. */
+/** Returns the message of `typed_data` without the domain's type, which libraries derive. */
 const message = ({ domain, types: { EIP712Domain: _, ...types }, primaryType, message }) => ({ domain, types, primaryType, message });
 
 test("viem approves and initiates on base, and solana pays", async () => {
@@ -61,7 +62,7 @@ test("viem signs typed data for base, the relayer initiates, and arbitrum pays",
   const { domain, types, primaryType, message: signed } = message(result.typed_data);
   const signature = await wallet.signTypedData({ domain: { ...domain, chainId: Number(domain.chainId) }, types, primaryType, message: signed });
   const hash = await order.act("initiate", { signature });
-  // Clients wait for this one; without it they would pay again by themselves.
+  // Clients wait for this receipt. Without it they would pay again on their own.
   assert.equal((await reader.getTransactionReceipt({ hash })).status, "success");
   assert.equal(await order.act("initiate", { signature }), hash, "a call that comes again sends nothing");
   const record = await order.completed();
@@ -105,7 +106,7 @@ test("web3.js signs a gasless transaction for solana, and base pays", async () =
   await order.completed();
 });
 
-/** starknet.js's account. */
+/** Returns an account of starknet.js. */
 const starknet = () => {
   const { url, account: address } = sandbox.chains.starknet;
   const provider = new RpcProvider({ nodeUrl: url });
@@ -173,7 +174,7 @@ test("a JSON-RPC client of sui sends a transaction kind with a price and a budge
   await assert.rejects(client.call("sui_getObject", []), /Method not found/);
 });
 
-/** TronWeb, and a way to send a call of the service's with it. */
+/** Returns TronWeb, and a function that sends one of the service's calls with it. */
 const tron = () => {
   const { url, account } = sandbox.chains.tron;
   const web = new TronWeb({ fullHost: url, privateKey: sandbox.key });
@@ -215,7 +216,7 @@ test("TronWeb signs typed data, the relayer initiates, and base pays", async () 
   const { result, order } = await service.order("tron:usdt", "base:usdc", 20_000_000);
   const { web, send } = tron();
   await send(result.approval_transaction);
-  // The contract's message does not have `destinationData`, and the service's clients leave it out.
+  // The contract's message has no `destinationData`, so the service's clients omit it.
   const { domain, types: { Initiate }, message: { destinationData: _, ...signed } } = message(result.typed_data);
   const types = { Initiate: Initiate.filter(({ name }) => name !== "destinationData") };
   const signature = await web.trx.signTypedData(domain, types, signed);

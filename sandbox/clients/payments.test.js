@@ -1,4 +1,5 @@
-// Each SDK sends a payment on its chain's front, waits for it as its users do, and reads the balance of the receiver.
+// Each SDK sends a payment through the interface of its chain, waits for it in the usual way, and reads the
+// receiver's balance.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
@@ -18,7 +19,7 @@ import { start } from "./sandbox.js";
 
 let sandbox;
 before(async () => {
-  // All main networks, by the names that clients know.
+  // All main networks, under their usual names.
   sandbox = await start();
 });
 after(() => sandbox?.stop());

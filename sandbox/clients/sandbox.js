@@ -1,4 +1,4 @@
-// Starts the sandbox for a test, and stops it. A wallet's own tests can do the same.
+// Starts and stops the sandbox for a test. A wallet's own tests can do the same.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
-/** The sandbox's program: COUNTERSIGN_SANDBOX, or what the checkout has built. */
+/** Returns the sandbox's program: COUNTERSIGN_SANDBOX, or the one built in this checkout. */
 export const program = () => {
   const built = ["release", "debug"].map((profile) => join(here, "..", "target", profile, "countersign-sandbox"));
   const path = process.env.COUNTERSIGN_SANDBOX ?? built.find(existsSync);
@@ -16,7 +16,8 @@ export const program = () => {
   return path;
 };
 
-/** Starts a sandbox on free ports. `{ service, chains: { base: { url, account } }, key, config, post, stop }` */
+/** Starts a sandbox on free ports. Returns `{ service, chains: { base: { url, account } }, key, config, post, stop
+   }`. */
 export const start = async (...flags) => {
   const directory = mkdtempSync(join(tmpdir(), "countersign-sandbox-"));
   const child = spawn(program(), ["--port", "0", "--json", "--dir", directory, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
@@ -24,7 +25,7 @@ export const start = async (...flags) => {
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true, force: true });
   };
-  // A test that fails in between leaves nothing behind.
+  // Stops the sandbox even if a test fails first.
   process.once("exit", stop);
   const line = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);
@@ -36,7 +37,7 @@ export const start = async (...flags) => {
     key,
     config,
     chains: Object.fromEntries(chains.map(({ chain, url, account }) => [chain, { url, account }])),
-    /** Turns the sandbox: `post("mine", { chain: "base", blocks: 10 })`. */
+    /** Controls the sandbox, for example `post("mine", { chain: "base", blocks: 10 })`. */
     post: async (what, parameters) => {
       const response = await fetch(`${service}/sandbox/${what}?${new URLSearchParams(parameters)}`, { method: "POST" });
       if (!response.ok) throw new Error(await response.text());
@@ -46,7 +47,7 @@ export const start = async (...flags) => {
   };
 };
 
-/** The service's calls as existing clients make them: `{ call, quote, order }`. */
+/** Returns the service's calls as existing clients make them: `{ call, quote, order }`. */
 export const client = ({ service, chains }) => {
   const call = async (method, path, body) => {
     const headers = { "content-type": "application/json", "service-app-id": "test" };
@@ -58,7 +59,7 @@ export const client = ({ service, chains }) => {
   };
   const quote = async (from, to, amount) => (await call("GET", `/quote?${new URLSearchParams({ from, to, from_amount: amount })}`))[0];
   let nonce = Date.now();
-  /** Creates an order for what a quote offers, without a hash. More members of the request come from `more`. */
+  /** Creates an order for a quoted amount, without a secret hash. `more` adds members to the request. */
   const order = async (from, to, amount, more = {}) => {
     const offer = await quote(from, to, amount);
     const leg = ({ asset, amount }, delegate = null) => ({ asset, amount, owner: chains[asset.split(":")[0]].account, delegate });
@@ -72,7 +73,7 @@ export const client = ({ service, chains }) => {
   };
   const follow = (id) => {
     const read = () => call("GET", `/orders/${id}`);
-    /** Reads the record until a test holds. */
+    /** Reads the record until a condition holds. */
     const until = async (test, seconds = 20) => {
       for (const end = Date.now() + seconds * 1_000; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
         const record = await read();
@@ -81,7 +82,7 @@ export const client = ({ service, chains }) => {
       }
     };
     const act = (action, body) => call("PATCH", `/orders/${id}?action=${action}`, body);
-    /** Waits until the solver has paid, and then until the destination is redeemed. */
+    /** Waits until the solver has paid, then until the destination is redeemed. */
     const completed = async () => {
       await until(({ destination_swap: swap }) => swap.initiate_tx_hash !== "");
       return until(({ destination_swap: swap }) => swap.redeem_tx_hash !== "" && Number(swap.redeem_block_number) > 0);

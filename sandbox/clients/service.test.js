@@ -1,4 +1,5 @@
-// What existing clients of the service need beyond its interface, tried on the test networks that local clients expect.
+// Tests what existing clients of the service rely on beyond its documented interface, on the test networks that local
+// clients expect.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -170,7 +171,7 @@ test("the local networks of starknet and solana take signed messages", async () 
   await token.order.completed();
 });
 
-/** The script tree of a swap, as a client builds it from the record. */
+/** Returns the script tree of a swap, built from the record as a client does. */
 const htlc = (initiator, redeemer, hash, timelock) => {
   const leaf = (text) => ({ output: bitcoin.script.fromASM(text) });
   const redeem = leaf(`OP_SHA256 ${hash} OP_EQUALVERIFY ${redeemer} OP_CHECKSIG`);
@@ -180,7 +181,7 @@ const htlc = (initiator, redeemer, hash, timelock) => {
   return bitcoin.payments.p2tr({ internalPubkey: INTERNAL_KEY, scriptTree: tree, redeem, network: networks.bitcoin_regtest });
 };
 
-/** Pays an order to Bitcoin, and signs its redemption as a client does. */
+/** Pays an order to Bitcoin, and signs the redemption as a client does. */
 const redemption = async (wallet) => {
   const { secret, secret_hash } = secrets();
   const more = { secret_hash, delegates: { destination: wallet.xOnly } };
@@ -203,7 +204,7 @@ const redemption = async (wallet) => {
   return { order, bytes: transaction.toHex() };
 };
 
-/** Calls the relayer beside `/v2`, as clients do for Bitcoin. */
+/** Calls the relayer outside `/v2`, as clients do for Bitcoin. */
 const relayer = async (action, body) => {
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${sandbox.service}/relayer/bitcoin/${action}`, { method: "POST", headers, body: JSON.stringify(body) });
@@ -253,7 +254,7 @@ test("a client reads the domain of the contract, and pays from the record alone"
   const signature = await wallet.signTypedData({ domain: signed, types, primaryType: "Initiate", message });
   await order.act("initiate", { signature });
   await order.completed();
-  // A second payment has the contract's own error, by which clients know that they have paid.
+  // A second payment reverts with the contract's own error, which tells clients that they have already paid.
   const { to, data } = result.initiate_transaction;
   const again = reader.call({ account: wallet.account, to, data });
   await assert.rejects(again, (error) => error.walk(({ data: reason }) => reason)?.data === "0x90c06174");
@@ -263,7 +264,7 @@ test("wallets find the fee rates of bitcoin", async () => {
   const fees = await bitcoinWallet().get("/v1/fees/recommended");
   const estimates = await bitcoinWallet().get("/fee-estimates");
   assert.deepEqual([fees.fastestFee, fees.halfHourFee, fees.hourFee, fees.economyFee], [1, 3, 6, 144].map((blocks) => estimates[blocks]));
-  // 142 bytes are counted for a payment of 153, and the rate of ten blocks has to make up for that.
+  // Clients count 142 bytes for a payment of 153 bytes. The fee rate for ten blocks has to compensate for that.
   assert.ok(Math.floor(estimates[10] * 1.05) * 142 >= 153);
 });
 

@@ -1,4 +1,4 @@
-// The page's browser, and the swaps that it shows.
+// The browser for the page's tests, and the swaps that the page shows.
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -7,14 +7,14 @@ import { chromium } from "playwright-core";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** A Chromium: CHROMIUM, one of the system, or the one that `npx playwright-core install chromium` brings. */
+/** Returns the path of Chromium: CHROMIUM, an installed one, or the one from `npx playwright-core install chromium`. */
 const executable = () => {
   if (process.env.CHROMIUM) return process.env.CHROMIUM;
   for (const name of ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]) {
     try {
       return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
     } catch {
-      // Try the next.
+      // Try the next candidate.
     }
   }
   const own = chromium.executablePath();
@@ -22,10 +22,10 @@ const executable = () => {
   throw new Error("no Chromium: apt-get install chromium, npx playwright-core install chromium, or set CHROMIUM");
 };
 
-/** Starts it. Root, as in containers, cannot have Chromium's own sandbox. */
+/** Starts the browser. Chromium's own sandbox does not work as root, which is the user in most containers. */
 export const launch = () => chromium.launch({ executablePath: executable(), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
 
-/** The program that swaps: COUNTERSIGN_PROGRAM, or what the checkout has built. */
+/** Returns the program that swaps: COUNTERSIGN_PROGRAM, or the one built in this checkout. */
 const program = () => {
   const built = ["release", "debug"].map((profile) => here(`../../target/${profile}/countersign`));
   const path = process.env.COUNTERSIGN_PROGRAM ?? built.find(existsSync);
@@ -33,7 +33,7 @@ const program = () => {
   return path;
 };
 
-/** Swaps by the program, at most for so many seconds. Returns its exit code, or null if it was still waiting. */
+/** Swaps with the program, for at most `seconds`. Returns its exit code, or null if it was still waiting. */
 export const swap = (sandbox, from, amount, to, seconds = 60) =>
   new Promise((resolve) => {
     const env = { ...process.env, COUNTERSIGN_CONFIG: sandbox.config };
@@ -41,7 +41,7 @@ export const swap = (sandbox, from, amount, to, seconds = 60) =>
     execFile(program(), flags, { env, timeout: seconds * 1000 }, (error) => resolve(error ? (error.killed ? null : error.code) : 0));
   });
 
-/** Makes an order that nobody pays. `changes` go into the request, and the application id into its header. */
+/** Creates an order that nobody pays. `changes` apply to the request. `application` is sent as the application id. */
 export const order = async (sandbox, changes = {}, application = "page-tests") => {
   const body = {
     source: { asset: "base:usdc", owner: sandbox.chains.base.account, amount: "25000000" },
@@ -57,7 +57,7 @@ export const order = async (sandbox, changes = {}, application = "page-tests") =
   return result.order_id;
 };
 
-/** Completed swaps, one whose solver takes the payment and gives nothing yet, one that pays too little, and one that waits for its payment. */
+/** Creates two completed swaps, one whose solver pays too little, and one that waits for its payment. */
 export const scene = async (sandbox) => {
   const ends = [await swap(sandbox, "solana:sol", "0.5 sol", "base:usdc"), await swap(sandbox, "base:usdc", "1.5 usdc", "litecoin:ltc")];
   if (ends.some((end) => end !== 0)) throw new Error(`the swaps ended with ${ends}`);

@@ -1,4 +1,4 @@
-// The sandbox's page in headless Chromium. The screenshots are in shots/, to be looked at.
+// Tests the sandbox's page in headless Chromium. The screenshots are in shots/.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -22,7 +22,8 @@ after(async () => {
   sandbox?.stop();
 });
 
-/** Opens the page, calls `work`, and fails if the browser complained: an error, a script's exception, or a breach of the policy. */
+/** Opens the page and calls `work`. Fails on any error in the browser, such as an exception or a violation of the
+   policy. */
 const open = async ({ expected, ...options }, work) => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
@@ -133,7 +134,7 @@ test("a refresh shows what is new, and keeps focus and open details", async () =
 
 test("without scripts, a switch works and gets the focus again", async () => {
   await open({ javaScriptEnabled: false }, async (page) => {
-    // Chromium under test does not show what is in it, because its parser does not know that scripts are off.
+    // Headless Chromium does not render this element, because its parser does not know that scripts are off.
     assert.match(await page.locator("noscript").innerHTML(), /Scripts are off: reload/);
     const button = page.getByRole("switch", { name: "net-500", exact: true });
     for (const state of ["true", "false"]) {

@@ -1,11 +1,11 @@
-// Makes docs/images/sandbox.png: the page as a newcomer sees it after a few swaps.
+// Makes docs/images/sandbox.png, which shows the page after a few swaps.
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { start } from "../clients/sandbox.js";
 import { launch, scene } from "./browser.js";
 
-/** The longest that a picture of the documentation may be. */
+/** The maximum size of an image in the documentation. */
 const LONGEST = 300_000;
 const path = fileURLToPath(new URL("../../docs/images/sandbox.png", import.meta.url));
 

@@ -1,5 +1,6 @@
-//! A swap whose service is gone once the source is paid, by the program and nothing but the user's own endpoints: over the sandbox's
-//! engines, and over anvil and litecoind where `nodes/fetch` has fetched them. The service never sees the secret.
+//! Tests swaps whose service disappears after the payment. The program has only the user's own endpoints, and the
+//! service never learns the secret. The swaps run on the sandbox's engines, and on anvil and litecoind if
+//! `nodes/fetch` has fetched them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,10 +27,10 @@ use relay::Relay;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// Longer than anything takes that is waited for.
+/// Longer than anything that the tests wait for.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Waits until something is there.
+/// Waits until a value is available.
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -50,7 +51,7 @@ struct Stage {
     amount: u128,
     least: u128,
     before: [u128; 2],
-    // Ends after what runs on it.
+    // Dropped after everything that runs on it.
     _runtime: Runtime,
 }
 
@@ -98,7 +99,7 @@ impl Stage {
         self.start(&["swap", "--yes", "--poll", "100", "--resume", id])
     }
 
-    /// Returns the order, once it has come as far as is asked.
+    /// Waits until the order has reached a state, and returns it.
     fn order(&self, what: &str, is_there: impl Fn(&order::Order) -> bool) -> order::Order {
         wait_for(what, || self.sandbox.world.ledger.by_number(1).filter(&is_there))
     }
@@ -107,7 +108,7 @@ impl Stage {
         self.order("the payment of the source", |order| order.source.initiated.is_some())
     }
 
-    /// Makes as many blocks on the source as its timelock lasts.
+    /// Makes enough blocks on the source for its timelock to expire.
     fn outlast_source(&self) {
         let chain = self.sandbox.world.chain_of(self.route[0]).unwrap();
         let timelock: u64 = chain.listing.chain["source_timelock"].as_str().unwrap().parse().unwrap();
@@ -119,14 +120,15 @@ impl Stage {
         i128::try_from(now).unwrap() - i128::try_from(self.before[side]).unwrap()
     }
 
-    /// The user has what was promised.
+    /// Checks that the user has received what was promised.
     fn is_paid(&self) {
-        // Fees are less than a tenth of what is swapped.
+        // Fees are less than a tenth of the amount.
         let least = i128::try_from(self.least - self.least / 10).unwrap();
         wait_for("what was promised", || (self.change(1) >= least).then_some(()));
     }
 
-    /// The user has what was promised, the solver has its side, and the service has learnt nothing.
+    /// Checks that the user has received what was promised, that the solver has its side, and that the service has
+    /// not learned the secret.
     fn is_complete(&self) {
         let order = self.order("both redemptions", |order| order.source.redeemed.is_some() && order.destination.redeemed.is_some());
         self.is_paid();
@@ -145,7 +147,7 @@ impl Drop for Stage {
     }
 }
 
-/// The program under way. Killed on drop.
+/// A running program, which is killed on drop.
 struct Run {
     child: Child,
     log: PathBuf,
@@ -185,7 +187,7 @@ impl Drop for Run {
 
 const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
 
-/// Runs a test in both directions, over both kinds of chains.
+/// Runs a test in both directions, on both kinds of chains.
 fn everywhere(name: &str, lie: Option<&str>, test: impl Fn(&Stage)) {
     let mut cases = vec![("own", ROUTE, Nodes::default())];
     if let Some(nodes) = nodes::both() {
@@ -222,7 +224,8 @@ fn a_killed_swap_is_resumed_without_the_service() {
     });
 }
 
-/// `redeem` keeps the secret until the payment is final. A resumed swap then finds the order complete.
+/// Checks that `redeem` withholds the secret until the payment is final. A resumed swap then finds the order
+/// complete.
 #[test]
 fn the_destination_is_redeemed_without_the_service() {
     everywhere("redeemed", None, |stage| {
@@ -240,7 +243,7 @@ fn the_destination_is_redeemed_without_the_service() {
     });
 }
 
-/// The program is killed once it has paid, and the service is gone. The solver never pays.
+/// Kills the program and stops the service after the payment. The solver never pays.
 fn paid_in_vain(stage: &Stage) -> order::Order {
     let run = stage.swap();
     let order = stage.paid();
@@ -256,19 +259,19 @@ fn is_refunded(stage: &Stage) {
     wait_for("the refund", || (stage.change(0) > -fees).then_some(()));
 }
 
-/// `refund` sends nothing before the timelock, and gives the money back after it.
+/// Checks that `refund` sends nothing before the timelock, and refunds the payment after it.
 #[test]
 fn the_source_comes_back_without_the_service() {
     everywhere("refunded", Some("solver-never-pays"), |stage| {
         let order = paid_in_vain(stage);
-        // It would refund by itself.
+        // Without this lie, the relayer would refund by itself.
         assert!(stage.sandbox.world.lies.set("relayer-idles", true));
         let said = stage.start(&["refund", &order.id]).ends_with(1);
         assert!(said.contains("the timelock of your payment has not expired"), "{said}");
-        // A contract refuses to refund. On a Bitcoin-like chain the transaction is only invalid until then.
+        // A contract rejects an early refund. On a Bitcoin-like chain, the transaction is merely not valid yet.
         if stage.route[0].starts_with("base") {
             let said = stage.start(&["refund", "--self", &order.id]).ends_with(1);
-            // From when on it is possible is known only from a record that states the payment, and the service is gone.
+            // Only a record that states the payment tells when a refund is possible, and the service is gone.
             assert!(said.contains("the timelock has not expired (HTLC__OrderNotExpired)"), "{said}");
         }
         stage.outlast_source();
@@ -277,7 +280,7 @@ fn the_source_comes_back_without_the_service() {
     });
 }
 
-/// `refund` sees that the relayer has refunded, although the service cannot be asked.
+/// Checks that `refund` finds the relayer's refund although the service is gone.
 #[test]
 fn the_relayers_refund_is_seen_without_the_service() {
     let stage = Stage::open("relayer", ROUTE, Nodes::default(), Some("solver-never-pays"));
@@ -286,14 +289,14 @@ fn the_relayers_refund_is_seen_without_the_service() {
     is_refunded(&stage);
     let (code, said) = stage.start(&["refund", &order.id]).ends();
     assert!(code == Some(0) || said.contains("the order ended"), "{said}");
-    // Once it is final, there is nothing left to do.
+    // Nothing is left to do once the refund is final.
     stage.outlast_source();
     let said = stage.start(&["refund", &order.id]).ends_with(1);
     assert!(said.contains("the order ended"), "{said}");
 }
 
-/// The program has nothing but the node's own RPC for the chain of the destination. The sandbox makes 24 blocks at once, so the redemption
-/// is in none of the eight newest ones when the program looks for it.
+/// The program has only the node's own RPC for the destination chain. The sandbox makes 24 blocks at once, so the
+/// redemption is not in the newest eight blocks when the program searches for it.
 #[test]
 fn a_redemption_below_many_blocks_is_found_over_a_nodes_rpc() {
     let Some(litecoind) = nodes::litecoind() else { return };

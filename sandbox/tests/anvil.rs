@@ -1,4 +1,4 @@
-//! EVM chains of the sandbox over anvil. Skipped where there is no anvil.
+//! Tests the sandbox's EVM chains on anvil. Skipped if anvil is not installed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -92,12 +92,12 @@ fn contracts_and_state_are_those_of_the_own_engine() {
             assert_eq!(own.ask("eth_getCode", code.clone()), other.ask("eth_getCode", code));
         }
         assert_eq!(own.evm.height(), other.evm.height());
-        // Nobody but the wallet signs.
+        // Only the wallet signs.
         assert_eq!(other.ask("eth_accounts", json!([])).unwrap(), json!([]));
     });
 }
 
-/// What a node refuses, in its own words.
+/// Checks the node's own error messages.
 #[test]
 fn transactions_that_cannot_be_are_refused() {
     with_anvil(|anvil| {
@@ -105,7 +105,7 @@ fn transactions_that_cannot_be_are_refused() {
         let id = node.send(&node.payment(0, 3 * GWEI, 1)).unwrap();
         assert!(node.ask("eth_sendRawTransaction", json!([node.payment(1, 3 * GWEI, u64::MAX)])).is_err());
         assert!(node.ask("eth_sendRawTransaction", json!(["0x02f8"])).is_err());
-        // One after a gap waits.
+        // A transaction after a nonce gap is pending.
         node.send(&node.payment(2, 3 * GWEI, 1)).unwrap();
         assert_eq!(node.evm.pending(), 2);
         node.evm.mine(1);

@@ -1,4 +1,4 @@
-//! EVM chains of the sandbox: countersign pays, reads and redeems through their JSON-RPC.
+//! Tests the sandbox's EVM chains. countersign pays, reads and redeems through their JSON-RPC interface.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -101,7 +101,7 @@ fn the_pool_has_the_rules_of_geth() {
     let replaced = node.send(&node.payment(0, 4 * GWEI, 2)).unwrap();
     assert_eq!(node.ask("eth_getTransactionByHash", json!([id])).unwrap(), Value::Null);
     assert_eq!(node.ask("eth_getTransactionByHash", json!([replaced])).unwrap()["blockHash"], Value::Null);
-    // One after a gap waits.
+    // A transaction after a nonce gap is pending.
     let last = node.send(&node.payment(2, 3 * GWEI, 3)).unwrap();
     let account = node.user.address().to_string();
     assert_eq!(node.ask("eth_getTransactionCount", json!([account, "pending"])).unwrap(), json!("0x1"));
@@ -114,7 +114,7 @@ fn the_pool_has_the_rules_of_geth() {
     node.send(&node.payment(1, 3 * GWEI, 3)).unwrap();
     node.evm.mine(1);
     assert_eq!(node.evm.pending(), 0);
-    // What pays less than the base fee waits until it is replaced.
+    // A transaction that offers less than the base fee stays pending until it is replaced.
     node.send(&node.payment(3, GWEI - 1, 3)).unwrap();
     node.evm.mine(2);
     assert_eq!(node.evm.pending(), 1);
@@ -165,7 +165,7 @@ fn blocks_follow_each_other_and_hash_as_on_ethereum() {
     assert_eq!(node.ask("eth_getBlockByNumber", json!(["earliest", false])).unwrap()["number"], "0x0");
 }
 
-/// Returns the header that a block's members make, with an implementation of its own.
+/// Returns a block's header, computed from its members by independent code.
 fn header(block: &Value) -> Header {
     let number = |name: &str| u64::from_str_radix(&block[name].as_str().unwrap()[2..], 16).unwrap();
     let word = |name: &str| block[name].as_str().unwrap().parse::<B256>().unwrap();
@@ -205,7 +205,7 @@ fn headers_hash_and_the_state_of_any_of_them_is_proven() {
         let header = header(&block);
         assert_eq!(block["hash"], header.hash_slow().to_string());
         let at = json!({"blockHash": block["hash"], "requireCanonical": true});
-        // The total supply, and a slot that is empty.
+        // The slot of the total supply, and an empty one.
         let proof = node.ask("eth_getProof", json!([token, ["0x2", format!("0x{:064x}", 99)], at])).unwrap();
         let nodes = |nodes: &Value| serde_json::from_value::<Vec<Bytes>>(nodes.clone()).unwrap();
         let word = |value: &Value| value.as_str().unwrap().parse::<U256>().unwrap();
@@ -244,20 +244,20 @@ fn calls_take_overrides_and_say_why_they_fail() {
     let mut node = node("ethereum", 1);
     let assets = node.evm.listing().assets;
     let htlc = assets[1]["htlc"]["address"].as_str().unwrap().to_owned();
-    // redeem of an order that is not there
+    // Redeems an order that does not exist.
     let data = format!("0xf7ff7207{}{:064x}{:064x}{}", "11".repeat(32), 64, 32, "22".repeat(32));
     let answer = post(node.evm.as_mut(), "/", &json!({"id": 1, "method": "eth_call", "params": [{"to": htlc, "data": data}, "latest"]}));
     assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(3), &json!("execution reverted")));
-    // The contract's own error.
+    // The contract's custom error.
     let selector = hex::encode_prefixed(&keccak256(b"HTLC__OrderNotInitiated()")[..4]);
     assert_eq!(answer["error"]["data"], selector);
     let error = node.ask("eth_estimateGas", json!([{"to": htlc, "data": data}])).unwrap_err();
     assert_eq!(error.0, 3);
-    // Code that returns the balance of its own account.
+    // Code that returns its own account's balance.
     let overrides = json!({htlc.clone(): {"code": "0x4760005260206000f3", "balance": "0x2a"}});
     let answer = node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap();
     assert_eq!(answer, format!("0x{:064x}", 42));
-    // Code that returns its slot 1.
+    // Code that returns its storage slot 1.
     let overrides =
         json!({htlc.clone(): {"code": "0x60015460005260206000f3", "stateDiff": {format!("0x{:064x}", 1): format!("0x{:064x}", 9)}}});
     assert_eq!(node.ask("eth_call", json!([{"to": htlc}, "latest", overrides])).unwrap(), format!("0x{:064x}", 9));
@@ -290,7 +290,7 @@ fn calls_are_simulated_on_top_of_each_other() {
     assert_eq!(outcomes[2]["returnData"], format!("0x{:064x}", 9));
     assert_eq!(outcomes[3]["error"]["code"], 3);
     assert_eq!(blocks[1]["parentHash"], blocks[0]["hash"]);
-    // Nothing came of it.
+    // The simulation changed nothing.
     assert_eq!(node.ask("eth_getBalance", json!([to, "latest"])).unwrap(), "0x0");
 }
 

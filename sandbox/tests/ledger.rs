@@ -1,4 +1,4 @@
-//! Orders on disk.
+//! Tests that orders survive on disk.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, missing_docs, reason = "a test ends by panicking")]
 
 use countersign_sandbox::chains::{Leg, Terms};
@@ -35,7 +35,7 @@ fn order(number: u64) -> Order {
     }
 }
 
-/// Returns a file that does not exist yet.
+/// Returns the path of a file that does not exist yet.
 fn file(name: &str) -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("countersign-ledger-{name}-{}.jsonl", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -57,7 +57,7 @@ fn what_was_added_is_there_after_the_process_is_gone() {
     let mut paid = order(7);
     paid.source.initiated = Some(Seen { transaction: "0xAbC".to_owned(), height: 9, at: 1_700_000_001_000 });
     ledger.update(std::slice::from_ref(&paid)).unwrap();
-    // What a kill leaves behind: the file as it is, without a word of farewell.
+    // A kill leaves the file as it is, without closing it.
     let copy = file("copy");
     std::fs::copy(&path, &copy).unwrap();
     std::mem::forget(ledger);
@@ -88,7 +88,7 @@ fn a_line_that_a_kill_has_cut_off_is_dropped_and_any_other_is_an_error() {
     drop(ledger);
     let whole = std::fs::read(&path).unwrap();
     let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    // A kill at each byte of the second line.
+    // The kill may happen at any byte of the second line.
     for end in first..whole.len() {
         std::fs::write(&path, &whole[..end]).unwrap();
         let ledger = Ledger::open(&path).unwrap();

@@ -1,4 +1,5 @@
-//! Whole swaps by `countersign-swap`, the machine behind the bindings, with a host of a few lines: `ureq` for HTTP, a map for documents.
+//! Tests whole swaps with `countersign-swap`, the state machine behind the bindings. The host is minimal: `ureq` for
+//! HTTP, and a map for documents.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,14 +21,14 @@ use countersign_swap::{Ask, Event, HttpRequest, Output, Purpose, Reply, Setup, S
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// Longer than anything takes that is waited for.
+/// Longer than anything that the tests wait for.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
-/// A sandbox with the files of its user.
+/// A sandbox with its user's files.
 struct Stage {
     sandbox: Sandbox,
     home: PathBuf,
@@ -57,7 +58,7 @@ impl Drop for Stage {
     }
 }
 
-/// What survives the machine.
+/// The documents, which outlive the machine.
 type Documents = BTreeMap<String, Vec<u8>>;
 
 /// The machine's host.
@@ -66,12 +67,12 @@ struct Host<'s> {
     swaps: Swaps,
     documents: Documents,
     config: Value,
-    /// Whether the signers never send by themselves.
+    /// Whether the signers only sign and never send.
     sign_only: bool,
     events: Vec<Event>,
     consents: usize,
     agent: ureq::Agent,
-    /// Counts the writes, and fails this one.
+    /// The number of writes so far. The write number `fail_write` fails.
     writes: usize,
     fail_write: Option<usize>,
     /// Everything that was sent to the service.
@@ -123,7 +124,7 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns the order's journal, as it is kept; empty before its first line.
+    /// Returns the stored journal of the order, which is empty before its first line.
     fn journal(&self, order_id: &str) -> String {
         let is_journal = |name: &&String| name.contains("/journal") && name.contains(order_id);
         let lines = self.documents.keys().filter(is_journal).map(|name| String::from_utf8(self.documents[name].clone()).unwrap());
@@ -138,7 +139,7 @@ impl<'s> Host<'s> {
         Key::parse(family, text.trim()).unwrap()
     }
 
-    /// Does what the machine needs, once. Returns whether it needed anything.
+    /// Handles one request of the machine. Returns whether there was one.
     fn turn(&mut self) -> bool {
         let Output { needs, events, .. } = self.swaps.poll(now());
         self.events.extend(events);
@@ -166,7 +167,7 @@ impl<'s> Host<'s> {
                     Reply::Consent(true)
                 }
                 Ask::Sign(signing) => {
-                    // Written down before anybody outside has the payment, or the secret in a redemption.
+                    // The journal must be written before anyone else has the payment, or the secret in a redemption.
                     let journal = self.journal(&signing.order_id);
                     let line = match signing.purpose {
                         Purpose::Funding if !self.sign_only => Some(r#""event":"payment_leaving""#),
@@ -185,7 +186,7 @@ impl<'s> Host<'s> {
         is_busy
     }
 
-    /// Goes on until there is such an event.
+    /// Continues until an event matches.
     fn until<T>(&mut self, what: &str, find: impl Fn(&Event) -> Option<T>) -> T {
         let start = Instant::now();
         loop {
@@ -206,7 +207,7 @@ impl<'s> Host<'s> {
         self.swaps.create(wish.to_string().as_bytes()).unwrap();
     }
 
-    /// Goes on until the order is not followed any longer, and returns why.
+    /// Continues until the order is no longer followed. Returns why.
     fn end(&mut self) -> (String, String) {
         self.until("the end", |event| match event {
             Event::Stopped { reason, message, .. } => Some((reason.clone(), message.clone())),

@@ -1,4 +1,4 @@
-//! The page and its switches, without a socket.
+//! Tests the page and its switches without a socket.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test ends by panicking")]
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn the_page_forbids_everything_from_elsewhere() {
     }
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(header(&reply, "x-content-type-options"), Some("nosniff"));
-    // With `no-referrer`, browsers send `Origin: null` with forms, which the switches refuse.
+    // With `no-referrer`, browsers would send `Origin: null` with forms, and the switches would refuse them.
     assert_eq!(header(&reply, "referrer-policy"), Some("same-origin"));
 }
 
@@ -96,7 +96,7 @@ fn a_page_of_another_origin_turns_nothing() {
         let reply = call(&world, "POST", "/sandbox/lies", &[FORM, ("origin", origin)], "name=net-slow&on=true");
         assert_eq!(reply.status, 403, "{origin}");
     }
-    // A name of somebody else's that was pointed at this machine is the same origin for a browser.
+    // To a browser, a foreign name that points at this machine is the same origin.
     for host in ["evil.example", "evil.example:7700", "localhost.evil.example:7700", "127.0.0.1.evil.example:7700"] {
         let origin = format!("http://{host}");
         let reply = call(&world, "POST", "/sandbox/lies", &[("host", host), FORM, ("origin", &origin)], "name=net-slow&on=true");
@@ -126,12 +126,12 @@ fn a_form_goes_back_to_where_it_was() {
         assert_eq!((reply.status, header(&reply, "location")), (303, Some(back)), "{target} {body}");
     }
     assert!(world.lies.active().is_empty());
-    // Programs get JSON.
+    // Programs receive JSON.
     let reply = call(&world, "POST", "/sandbox/lies?name=net-slow&on=true", &[], "");
     assert_eq!((reply.status, reply.body.as_slice()), (200, br#"{"lies":["net-slow"]}"#.as_slice()));
 }
 
-/// Returns a world in which the user has paid an order that no solver answers, and the order's id.
+/// Returns a world with an order that the user has paid and no solver pays, and the order's id.
 fn paid() -> (World, String) {
     let world = world();
     let owner = world.chain("base").unwrap().engine().address_of(&key(accounts::USER));
@@ -182,7 +182,7 @@ fn what_was_signed_for_an_order_is_shown_however_it_went_on() {
     world.advance(86_400_000);
     page("The user has paid; the solver is next");
     page("Refunded");
-    // A lie in the record is still seen.
+    // A lie in the record is still detected.
     world.lies.set("record-of-another", true);
     let html = String::from_utf8(call(&world, "GET", &format!("/order/{id}"), &[], "").body).unwrap();
     assert!(html.contains("Do not sign"));

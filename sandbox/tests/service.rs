@@ -1,4 +1,4 @@
-//! The service, as clients that exist use it: what they need beyond its interface.
+//! Tests what existing clients of the service rely on beyond its documented interface.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test ends by panicking")]
 
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn the_service_keeps_the_secret_of_a_request_without_a_hash_and_redeems() {
     let mut solver = Solver::default();
     let created = ok(&call(&world, "POST", "/v2/orders", &order(&world, "solana:sol", "arbitrum:eth", ["50000000", "900000000000000"])));
     let id = created["order_id"].as_str().unwrap();
-    // The user pays: what the engine of the source locks for an order of the user's.
+    // The source's engine pays as the user of the order.
     let order = world.ledger.by_id(id).unwrap();
     world.chain("solana").unwrap().engine().lock(&order.source.terms(true)).unwrap();
     run(&world, &mut solver, 60);
@@ -204,7 +204,7 @@ fn typed_data_and_approvals_can_be_left_out() {
     };
     let routes = [
         ("base:usdc", ["4000000", "1000"], "ethereum:eth"),
-        // This token raises no allowance but one of zero.
+        // This token allows raising an allowance only from zero.
         ("ethereum:usdt", ["4000000", "1000"], "base:usdc"),
         ("tron:usdt", ["4000000", "1000"], "base:usdc"),
         ("starknet:strk", ["100000000000000000000", "1000"], "base:usdc"),
@@ -233,7 +233,7 @@ fn a_solver_with_a_pace_lets_clients_see_each_state() {
     let id = created["order_id"].as_str().unwrap();
     let terms = world.ledger.by_id(id).unwrap().source.terms(true);
     world.chain("bitcoin_regtest").unwrap().engine().lock(&terms).unwrap();
-    // Whether both sides are paid and redeemed, which goes on at the pace and not before it.
+    // Returns whether both sides are paid and redeemed. Each step must happen at the pace and not earlier.
     let mut seen = |advance: u64| {
         clock.advance(advance);
         run(&world, &mut solver, 20);
@@ -245,7 +245,7 @@ fn a_solver_with_a_pace_lets_clients_see_each_state() {
     let hashes = ok(&call(&world, "GET", &format!("/v2/orders/{id}/instant-refund-hash"), &Value::Null));
     assert_eq!(hashes[0].as_str().unwrap().len(), 64, "an instant refund can be signed");
     assert_eq!(seen(1), [true, true, false, false]);
-    // The service keeps the secret.
+    // The service holds the secret.
     assert_eq!(seen(4_999), [true, true, false, false]);
     assert_eq!(seen(1), [true, true, true, false]);
     assert_eq!(seen(4_999), [true, true, true, false]);
@@ -305,7 +305,7 @@ fn an_instant_refund_that_is_signed_ahead_waits_for_the_solver() {
     for _ in 0..2 {
         assert_eq!(ok(&post("83".repeat(65))), "accepted");
     }
-    // Once nobody is going to answer the payment, the signature counts.
+    // The signature counts once no payment is expected any more.
     world.lies.set("solver-never-pays", true);
     assert!(refused(&post("83".repeat(65))).contains("not the owner's"));
 }

@@ -1,4 +1,4 @@
-//! Tron in the sandbox: countersign pays, reads and redeems through the HTTP interface of its nodes.
+//! Tests Tron in the sandbox. countersign pays, reads and redeems through the HTTP interface of its nodes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -61,7 +61,7 @@ fn node() -> (Tron, String) {
     (tron, user)
 }
 
-/// Signs what the node has built, as clients do that let it build.
+/// Signs a transaction that the node has built, as some clients do.
 fn sign(mut built: Value) -> Value {
     let bytes = hex::decode(built["raw_data_hex"].as_str().unwrap()).unwrap();
     let id: [u8; 32] = Sha256::digest(bytes).into();
@@ -130,7 +130,7 @@ fn what_no_node_takes_is_refused() {
     change(&mut payment, &reference, "0011223344556677");
     let answer = post(&mut tron, "/wallet/broadcasttransaction", &sign(payment));
     assert_eq!((&answer["code"], words(&answer)), (&json!("TAPOS_ERROR"), "Tapos check error.".to_owned()));
-    // It expires a minute after its reference.
+    // The transaction expires a minute after its reference block.
     let clock = Arc::new(Clock::default());
     let mut tron = Tron::new(Network::new("tron", MAIN), Arc::clone(&clock)).unwrap();
     tron.fund(&user, "tron:trx", 1_000_000_000).unwrap();

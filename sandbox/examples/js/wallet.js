@@ -1,4 +1,4 @@
-// A small wallet: it swaps from one EVM chain to another, and has countersign check what the service asks it to sign.
+// A small wallet that swaps from one EVM chain to another. countersign checks what the service asks it to sign.
 import { createHash, randomBytes } from "node:crypto";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const ORDERS = {
   }),
 };
 
-/** countersign has refused what the service returned. */
+/** Thrown if countersign refuses what the service returned. */
 export class Refused extends Error {
   constructor({ code, message }) {
     super(message);
@@ -24,7 +24,8 @@ export class Refused extends Error {
   }
 }
 
-/** A wallet of one key. `nodes` are URLs by chain, `registry` is the pinned registry's file, `program` is countersign's. */
+/** Returns a single-key wallet. `nodes` are URLs by chain, `registry` is the path of the pinned registry, and
+   `program` is that of countersign. */
 export const wallet = ({ service, nodes, registry, key, program }) => {
   const account = privateKeyToAccount(key);
 
@@ -47,7 +48,7 @@ export const wallet = ({ service, nodes, registry, key, program }) => {
     return { reader, sender };
   };
 
-  /** Has countersign compare the response and the record with the request. Throws `Refused`. */
+  /** Compares the response and the record with the request, using countersign. Throws `Refused`. */
   const verify = async (request, response, order) => {
     const directory = await mkdtemp(join(tmpdir(), "wallet-"));
     try {
@@ -60,7 +61,7 @@ export const wallet = ({ service, nodes, registry, key, program }) => {
         }),
       );
       const output = await new Promise((resolve, reject) => {
-        // It ends with 1 if it refuses; what it prints says why.
+        // The exit code is 1 for a refusal. The output states the reason.
         execFile(program, ["--json", "explain", "--registry", registry, ...options.flat()], (error, stdout, stderr) => {
           if (stdout) resolve(stdout);
           else reject(error ?? new Error(stderr));
@@ -74,7 +75,7 @@ export const wallet = ({ service, nodes, registry, key, program }) => {
     }
   };
 
-  /** Sends a transaction that has been verified, and waits until it is in a block. */
+  /** Sends a verified transaction, and waits until it is in a block. */
   const send = async ({ reader, sender }, { to, data, value, gas_limit: gas }) => {
     const hash = await sender.sendTransaction({ to, data, value: BigInt(value), gas: BigInt(gas) });
     const receipt = await reader.waitForTransactionReceipt({ hash });
@@ -82,7 +83,7 @@ export const wallet = ({ service, nodes, registry, key, program }) => {
     return hash;
   };
 
-  /** Waits until the chain itself, and not the service, says that the solver has paid what was agreed. */
+  /** Waits until the chain itself, not the service, shows that the solver has paid what was agreed. */
   const paid = async ({ reader }, { asset, amount, contract, swap }) => {
     for (let tries = 0; tries < 200; tries += 1) {
       const [, redeemer, initiatedAt, timelock, locked, fulfilledAt] = await reader.readContract({
@@ -113,8 +114,8 @@ export const wallet = ({ service, nodes, registry, key, program }) => {
     if (result.approval_transaction) await send(source, result.approval_transaction);
     await send(source, result.initiate_transaction);
 
-    // The contract is that of the pinned registry, whatever the service lists by now. Where blocks can be replaced, a wallet reads at a
-    // final block too.
+    // The contract comes from the pinned registry, whatever the service lists today. On chains whose blocks can be
+    // replaced, a wallet also has to read a final block.
     const asset = JSON.parse(await readFile(registry, "utf8")).assets.find(({ id }) => id === to);
     await paid(await chain(to), { asset: to, amount: quote.destination.amount, contract: asset.htlc.address, swap: order.destination_swap });
     await call("PATCH", `/orders/${result.order_id}?action=redeem`, { secret: secret.toString("hex") });

@@ -1,4 +1,5 @@
-// The wallet's tests. Each test file of a wallet can have a sandbox of its own: it takes free ports and starts in less than a second.
+// The wallet's tests. Each test file can have its own sandbox, which uses free ports and starts in less than a
+// second.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-"""Starts the sandbox for a test, and stops it."""
+"""Starts and stops the sandbox for a test."""
 
 import json
 import os
@@ -13,7 +13,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def built(name, variable, target):
-    """A program: what a variable of the environment names, what the checkout has built, or what is on the path."""
+    """Returns a program: named by an environment variable, built in this checkout, or found on the path."""
     found = [path for profile in ("release", "debug") if (path := target / profile / name).is_file()]
     return os.environ.get(variable) or (str(found[0]) if found else name)
 
@@ -35,13 +35,13 @@ class Sandbox:
         self.chains = {chain["chain"]: chain for chain in started["chains"]}
 
     def post(self, what, **parameters):
-        """Turns the sandbox, for example `post("lies", name="evm-redeemer", on="true")`."""
+        """Controls the sandbox, for example `post("lies", name="evm-redeemer", on="true")`."""
         url = f"{self.service}/sandbox/{what}?{urllib.parse.urlencode(parameters)}"
         with urllib.request.urlopen(urllib.request.Request(url, method="POST")) as response:
             return json.load(response)
 
     def stop(self):
-        """Ends the program, and removes its files."""
+        """Stops the program and removes its files."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()

@@ -1,4 +1,4 @@
-"""A small wallet: it swaps from one EVM chain to another. countersign checks what the service returns, and signs it."""
+"""A small wallet that swaps from one EVM chain to another. countersign checks what the service returns and signs it."""
 
 import hashlib
 import json
@@ -9,12 +9,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-# `orders(bytes32)` of the swap contract: initiator, redeemer, block, timelock, amount, and the block of its end.
+# `orders(bytes32)` of the swap contract: initiator, redeemer, block, timelock, amount, and the block in which it
+# ended.
 ORDERS = "0x9c3f1e90"
 
 
 class Refused(Exception):
-    """countersign has refused what the service returned."""
+    """Raised if countersign refuses what the service returned."""
 
     def __init__(self, error):
         super().__init__(error["message"])
@@ -28,13 +29,13 @@ def fetch(method, url, body=None):
         with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method)) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        # Refusals come with a status of their own, and have a body too.
+        # Refusals have an error status, but also a body.
         with error:
             return json.load(error)
 
 
 def until(read, seconds=20):
-    """Repeats until something is there."""
+    """Calls `read` until it returns something, and returns that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = read()
@@ -45,7 +46,7 @@ def until(read, seconds=20):
 
 
 class Wallet:
-    """A wallet of one key. `nodes` are URLs by chain, `registry` is the pinned registry's file, `program` is countersign's."""
+    """A single-key wallet. `nodes` are URLs by chain, `registry` is the path of the pinned registry, `program` that of countersign."""
 
     def __init__(self, service, nodes, registry, address, key, program):
         self.service, self.nodes, self.registry = service, nodes, registry
@@ -65,11 +66,11 @@ class Wallet:
         return answer["result"]
 
     def sent(self, asset):
-        """How many transactions the wallet has sent on a chain."""
+        """Returns how many transactions the wallet has sent on a chain."""
         return int(self.node(asset, "eth_getTransactionCount", self.address, "pending"), 16)
 
     def sign(self, request, result, record):
-        """Has countersign compare response and record with the request, and sign. Raises `Refused`."""
+        """Compares response and record with the request and signs, using countersign. Raises `Refused`."""
         asset = request["source"]["asset"]
         tip = int(self.node(asset, "eth_maxPriorityFeePerGas"), 16)
         base = int(self.node(asset, "eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16)
@@ -81,7 +82,7 @@ class Wallet:
         }
         case = {"id": "swap", "request": request, "response": {"status": "Ok", "result": result}, "order": record, "wallet": wallet}
         command = [self.program, "batch", "--registry", self.registry]
-        # One case per line on stdin, one result per line on stdout. A refusal is a result.
+        # One case per line on stdin, one result per line on stdout. A refusal is also a result.
         done = subprocess.run(command, input=json.dumps(case) + "\n", capture_output=True, text=True, check=False)
         if not done.stdout:
             raise RuntimeError(done.stderr)
@@ -91,14 +92,14 @@ class Wallet:
         return verdict["artefacts"]
 
     def send(self, asset, signed):
-        """Sends a signed transaction, and waits until it is in a block."""
+        """Sends a signed transaction and waits until it is in a block."""
         sent = self.node(asset, "eth_sendRawTransaction", signed)
         receipt = until(lambda: self.node(asset, "eth_getTransactionReceipt", sent))
         if receipt["status"] != "0x1":
             raise RuntimeError(f"{sent} has failed")
 
     def is_paid(self, leg, record):
-        """Whether the destination's chain itself says that the solver has paid what was agreed."""
+        """Returns whether the destination chain itself shows that the solver has paid what was agreed."""
         with open(self.registry, encoding="utf-8") as file:
             assets = json.load(file)["assets"]
         contract = next(asset["htlc"]["address"] for asset in assets if asset["id"] == leg["asset"])
@@ -125,7 +126,7 @@ class Wallet:
         for name in ("approval", "initiate"):
             if artefacts.get(name):
                 self.send(source, artefacts[name]["signed"])
-        # Whoever has the secret can take the payment, so it stays here until the solver's is there.
+        # Anyone with the secret can take the payment, so it is revealed only after the solver has paid.
         until(lambda: self.is_paid(leg, record))
         self.call("PATCH", f"/orders/{result['order_id']}?action=redeem", {"secret": secret.hex()})
 

@@ -1,4 +1,4 @@
-//! What clients of Esplora are answered.
+//! Tests the answers that Esplora clients receive.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{AMOUNT, CHAINS, World, call, world};
 
-/// The hashes of block 0 as explorers show them.
+/// The hashes of block 0, as explorers show them.
 #[tokio::test]
 async fn every_network_has_its_identity() {
     const MAIN: &str = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f";
@@ -36,7 +36,7 @@ async fn every_network_has_its_identity() {
         assert!(world.on(name, |engine| engine.height()) >= 1);
         let head = world.nodes().head(name, 0).await;
         match name {
-            // The one rule that cannot be met: a header of Bitcoin's main network has far more work.
+            // This rule alone cannot be met, because the headers of Bitcoin's main network have far more work.
             "bitcoin" => assert!(head.unwrap_err().to_string().contains("work")),
             _ => assert_eq!(head.unwrap().height.get(), world.on(name, |engine| engine.height())),
         }
@@ -57,7 +57,7 @@ async fn blocks_are_those_that_a_validating_client_accepts() {
         let hash = world.text(chain, &format!("/block-height/{height}"));
         let whole: Block = deserialize(&world.get(chain, &format!("/block/{hash}/raw")).body).unwrap();
         assert!(whole.check_merkle_root() && whole.check_witness_commitment());
-        // The library does not read the small numbers that are opcodes.
+        // The library does not parse small numbers, which are encoded as opcodes.
         assert!(height <= 16 || whole.bip34_block_height() == Ok(height));
         assert!(whole.header.validate_pow(whole.header.target()).is_ok());
         assert!(before.is_none_or(|before| before.block_hash() == whole.header.prev_blockhash && before.time <= whole.header.time));
@@ -93,7 +93,7 @@ fn old_blocks_are_dropped_and_coins_are_not() {
     world.on(chain, |engine| engine.refund(&terms).unwrap());
 }
 
-/// Returns the root that an Electrum proof leads to.
+/// Returns the root that an Electrum proof yields.
 pub(super) fn climb(proof: &Value, txid: &str) -> TxMerkleNode {
     let mut position = proof["pos"].as_u64().unwrap();
     let mut node: TxMerkleNode = txid.parse().unwrap();
@@ -161,11 +161,11 @@ fn clients_of_esplora_find_what_they_ask_for() {
     assert!(world.json(chain, "/fee-estimates")["6"].as_f64().unwrap() >= 1.0);
     assert_eq!(world.json(chain, "/mempool")["count"], 0);
     assert_eq!(world.json(chain, &format!("/api/tx/{locked}/status")), shown["status"]);
-    // The history goes on after a page.
+    // The history continues after a page.
     let all = world.json(chain, &format!("/address/{owner}/txs"));
     let next = world.json(chain, &format!("/address/{owner}/txs/chain/{}", all[0]["txid"].as_str().unwrap()));
     assert_eq!(next.as_array().unwrap().len(), 2);
-    // The solver has more coins than a server lists.
+    // The solver has more coins than a server would list.
     let many = world.on(chain, |engine| {
         let (asset, address) = (engine.listing().assets[0]["id"].as_str().unwrap().to_owned(), engine.address_of(&[5; 32]));
         (0..501).for_each(|_| engine.fund(&address, &asset, 10_000).unwrap());

@@ -1,4 +1,4 @@
-//! The same with Litecoin's node in the place of the engine's own rules. Skipped where there is no litecoind.
+//! Tests the same with Litecoin's node in place of the engine's own rules. Skipped if there is no litecoind.
 
 use std::env;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{World, call, nodes, swaps};
 const CHAIN: &str = "litecoin_regtest";
 const OTHER: &str = "bitcoin_regtest";
 
-/// Both chains, Litecoin's with a node, on which the user has a few coins.
+/// Returns both chains, Litecoin's with a node. The user has a few coins.
 fn world() -> Option<World> {
     let (program, clock) = (nodes::litecoind()?, Arc::new(Clock::default()));
     let node = Bitcoin::beside_litecoind(&program, Arc::clone(&clock)).unwrap();
@@ -27,7 +27,7 @@ fn world() -> Option<World> {
     Some(World::of(vec![(CHAIN.to_owned(), node), (OTHER.to_owned(), own)], clock).funded())
 }
 
-/// Returns the result of a call of the node's own RPC through the front.
+/// Returns the result of a call to the node's own RPC, made through the chain's URL.
 fn rpc(world: &World, method: &str, params: &Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let reply = world.on(CHAIN, |engine| engine.answer(&call("POST", "/", body.as_bytes())));
@@ -35,7 +35,7 @@ fn rpc(world: &World, method: &str, params: &Value) -> Value {
     serde_json::from_slice::<Value>(&reply.body).unwrap()["result"].clone()
 }
 
-/// Both sides of the index: what the node says, and what clients of Esplora read.
+/// Checks that the index agrees with the node's chain and mempool.
 fn assert_follows(world: &World) {
     let info = rpc(world, "getblockchaininfo", &json!([]));
     assert_eq!(info["bestblockhash"], world.text(CHAIN, "/blocks/tip/hash"));
@@ -76,7 +76,7 @@ async fn the_index_follows_a_reorganization() {
     let Some(world) = world() else { return };
     swaps::is_taken_back(&world, CHAIN, OTHER).await;
     assert_follows(&world);
-    // The blocks that pay the accounts stay.
+    // The blocks that fund the accounts cannot be rolled back.
     let depth = world.on(CHAIN, |engine| engine.height()) - 432;
     assert!(world.on(CHAIN, |engine| engine.reorganize(depth + 1)).is_err());
     world.on(CHAIN, |engine| engine.reorganize(depth).unwrap());

@@ -1,5 +1,5 @@
-//! The program's own crates swap on Bitcoin and Litecoin: they read and pay through the Esplora front, and the engine judges what they
-//! have signed.
+//! Tests swaps on Bitcoin and Litecoin with the program's own crates. They read and pay through the Esplora
+//! interface, and the engine judges what they sign.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -36,7 +36,7 @@ use serde_json::{Value, json};
 const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 const AMOUNT: u128 = 500_000;
 
-/// Chains by the host of their front.
+/// The chains, by the host in their URL.
 #[derive(Clone)]
 struct World {
     chains: Arc<BTreeMap<String, Mutex<Bitcoin>>>,
@@ -99,7 +99,7 @@ impl World {
         act(&mut self.chains[chain].lock().unwrap())
     }
 
-    /// Mines as fast as the chain's own time goes.
+    /// Mines blocks at the chain's own pace.
     fn mine(&self, chain: &str, blocks: u64) {
         self.on(chain, |engine| {
             self.clock.advance(engine.interval() * blocks);
@@ -171,7 +171,7 @@ impl World {
     }
 }
 
-/// An order from one chain to another, as the service would answer and keep it.
+/// An order from one chain to another, as the service would answer and store it.
 struct Order {
     source: Terms,
     destination: Terms,
@@ -230,7 +230,7 @@ impl Order {
 
 const CHAINS: [(&str, &str); 2] = [("litecoin_regtest", "litecoin:regtest"), ("bitcoin_regtest", "bitcoin:regtest")];
 
-/// Both chains, on which the user has a few coins.
+/// Returns both chains. The user has a few coins on each.
 fn world() -> World {
     World::new(&CHAINS).funded()
 }

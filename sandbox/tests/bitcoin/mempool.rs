@@ -1,4 +1,4 @@
-//! What a node refuses, and in which words.
+//! Tests what the mempool rejects, and with which messages.
 
 use bitcoin::{Amount, OutPoint, Sequence, Transaction, TxOut};
 use countersign_sandbox::accounts;
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::{World, call};
 
-/// Spoils a transaction before it is signed.
+/// Makes a transaction invalid before it is signed.
 pub(super) type Spoil = fn(&mut Transaction);
 
-/// Returns a payment from the solver's coins, which a test may spoil.
+/// Returns a payment from the solver's coins. `edit` can change it before it is signed.
 pub(super) fn solvers_payment(world: &World, chain: &str, edit: impl FnOnce(&mut Transaction)) -> Transaction {
     use bitcoin::sighash::{EcdsaSighashType, SighashCache};
     let secp = bitcoin::key::Secp256k1::new();
@@ -57,13 +57,13 @@ fn the_mempool_refuses_in_the_words_of_a_node() {
         let code = if text.contains("missing") || text.starts_with("Fee") { -25 } else { -26 };
         assert_eq!(refused, format!(r#"sendrawtransaction RPC error: {{"code":{code},"message":"{text}"}}"#));
     }
-    // A signature for something else.
+    // A signature over something else.
     let mut forged = solvers_payment(&world, chain, |_| {});
     forged.output[0].value = Amount::from_sat(5_000_000_000);
     forged.output.push(TxOut { value: Amount::from_sat(4_999_000_000), ..forged.output[0].clone() });
     assert!(world.post(chain, &forged).unwrap_err().contains("mandatory-script-verify-flag-failed"));
 
-    // A replacement has to pay more, each for its size and in total.
+    // A replacement has to pay more, both per virtual byte and in total.
     let first = solvers_payment(&world, chain, |_| {});
     let txid = world.post(chain, &first).unwrap();
     assert_eq!(world.post(chain, &first).unwrap(), txid, "again is not an error");
@@ -83,7 +83,7 @@ fn the_mempool_refuses_in_the_words_of_a_node() {
     assert!(String::from_utf8(garbage.body).unwrap().contains(r#""code":-22,"message":"TX decode failed."#));
 }
 
-/// Returns the same payment with another fee, as long as no block has taken the coin.
+/// Returns the same payment with another fee, as long as its coin is unspent in all blocks.
 fn with_fee(world: &World, chain: &str, fee: u64) -> Transaction {
     solvers_payment(world, chain, |transaction| {
         let held = transaction.output[0].value.to_sat() + 1_000;

@@ -1,4 +1,4 @@
-//! Swaps of the program's own crates, and how they end.
+//! Tests swaps made with the program's own crates, and how they end.
 
 use bitcoin::Transaction;
 use bitcoin::consensus::encode::deserialize_hex;
@@ -107,7 +107,7 @@ pub(super) async fn are_refunded(world: &World, from: &str, to: &str) {
     let by_user = settle(world, &nodes, from, &refund).await.unwrap();
     let by_solver = world.on(to, |engine| engine.refund(&order.destination).unwrap());
 
-    // What waits is replaced by what pays more.
+    // A transaction with a higher fee replaces the pending one.
     let raw = world.text(from, &format!("/tx/{by_user}/hex"));
     let key = SettlementKey::new(of_user(), Some(world.owner(from))).unwrap();
     let replacement = Attempt::Replacement { id: &by_user, payload: &raw };

@@ -1,4 +1,4 @@
-//! Any bytes on any front: the process lives, answers, and does not grow.
+//! Sends arbitrary bytes to all sockets. The process must survive, keep answering, and not grow.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,11 +8,11 @@ use crate::program::{Program, request};
 use crate::wire::Connection;
 use crate::{Draw, directory, executable};
 
-/// Sends bytes, and returns what comes back until the connection ends or is quiet.
+/// Sends bytes. Returns the reply up to the end of the connection, or until nothing more comes.
 fn sent(address: &str, bytes: &[u8], patience: Duration) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(patience)).unwrap();
-    // The server may have seen enough before the end.
+    // The server may refuse the request before it has read all of it.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let mut buffer = [0; 16 << 10];
@@ -38,7 +38,7 @@ fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Bodies that a front takes for calls, until it looks.
+/// Returns bodies that look like calls at first.
 fn bodies(draw: &mut Draw) -> Vec<Vec<u8>> {
     let mut bodies: Vec<Vec<u8>> = vec![
         Vec::new(),
@@ -53,7 +53,7 @@ fn bodies(draw: &mut Draw) -> Vec<Vec<u8>> {
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"eth_getBalance\",\"params\":[\"0x\",\"0xffffffffffffffffffffffffffffffffff\"]}".to_vec(),
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sendTransaction\",\"params\":[\"AAAA\",{\"encoding\":\"base64\"}]}".to_vec(),
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"starknet_call\",\"params\":{\"request\":{\"calldata\":[\"0xzz\"]},\"block_id\":\"never\"}}".to_vec(),
-        // gRPC-web: a frame that says it is longer than it is.
+        // A gRPC-web frame whose stated length is too large.
         vec![0, 255, 255, 255, 255, 1, 2, 3],
         format!("[{}]", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"eth_blockNumber\"},".repeat(3_000)).into_bytes(),
     ];
@@ -110,10 +110,10 @@ fn any_bytes_on_any_front_are_answered() {
                 assert!(status(&answer).is_some(), "{method} {address}{path}");
             }
         }
-        // The address of the front with WebSockets reads no body.
+        // The WebSocket server reads no request body.
         if *address != subscriptions {
             let path = paths[0];
-            // Too long, whole, in chunks, or announced.
+            // A body that is too long, sent whole, in chunks, or only announced.
             let answer = sent(address, &post(path, &large), Duration::from_secs(20));
             assert!(matches!(status(&answer), Some(413) | None), "{address}: {:?}", status(&answer));
             let mut chunked =
@@ -126,7 +126,7 @@ fn any_bytes_on_any_front_are_answered() {
                 format!("POST {path} HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 2\r\nconnection: close\r\n\r\n");
             assert_eq!(status(&sent(address, expects.as_bytes(), quiet)), Some(100));
         }
-        // Bytes that are not HTTP, headers without end, half requests.
+        // Bytes that are not HTTP, endless headers, and incomplete requests.
         for _ in 0..10 {
             let noise: Vec<u8> = (0..draw.below(2_000)).map(|_| u8::try_from(draw.below(256)).unwrap()).collect();
             sent(address, &noise, quiet);
@@ -137,7 +137,7 @@ fn any_bytes_on_any_front_are_answered() {
         sent(address, b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n", quiet);
     }
     frames(&subscriptions, &mut draw);
-    // Many connections that say nothing, and many that say half of something.
+    // Many connections that send nothing, and many that send an incomplete request.
     let open: Vec<_> = (0..600)
         .filter_map(|number: usize| {
             let mut stream = TcpStream::connect(&fronts[number % 3].0).ok()?;
@@ -166,7 +166,7 @@ fn any_bytes_on_any_front_are_answered() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// Returns an order between two of the chains of this test.
+/// Returns a request for an order between two of the chains in this test.
 fn swap() -> serde_json::Value {
     let mut swap = request(5);
     swap["destination"]["asset"] = "tron:trx".into();
@@ -175,7 +175,7 @@ fn swap() -> serde_json::Value {
     swap
 }
 
-/// Frames that no client sends, on a WebSocket that was opened as clients open it.
+/// Sends malformed frames on a WebSocket that was opened properly.
 fn frames(address: &str, draw: &mut Draw) {
     let hello = "GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                  sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -214,7 +214,8 @@ fn it_listens_on_the_loopback_only_unless_told_otherwise() {
     let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
     let port = sandbox.service().rsplit(':').next().unwrap().to_owned();
     assert!(sandbox.service().starts_with("http://127.0.0.1:"));
-    // All of 127.0.0.0/8 is this machine on Linux, and another address than the one that it is bound to.
+    // On Linux, all of 127.0.0.0/8 is this machine. The second address differs from the one that the server is bound
+    // to.
     if cfg!(target_os = "linux") {
         assert!(TcpStream::connect(format!("127.0.0.2:{port}")).is_err());
         drop(sandbox);

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment.
+//! Tests that orders survive `kill -9` at any moment.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -62,13 +62,13 @@ fn an_acknowledged_order_survives_a_kill() {
             );
             assert_eq!(found.unwrap()["data"][0]["order_id"], id);
         }
-        // Whoever got no answer asks again, and has one order.
+        // A client without an answer repeats its request, and gets one order.
         for number in (0..next.load(Ordering::Relaxed)).filter(|number| !known.contains_key(number)) {
             let first = connection.service("POST", "/v2/orders", &request(number)).unwrap();
             assert_eq!(connection.service("POST", "/v2/orders", &request(number)).unwrap(), first);
         }
     }
-    // It works on: a whole swap on the directory of so many kills.
+    // The sandbox still works: a whole swap succeeds on a directory after so many kills.
     let sandbox = Program::start(executable(), &directory, "base,arbitrum", &[]).unwrap();
     let swapped = Command::new(countersign_sandbox::trial::program().unwrap())
         .args("swap --json --yes --poll 100 --from base:usdc --to arbitrum:eth --amount 4000000 --at-least 1".split(' '))
@@ -107,7 +107,7 @@ async fn begun(directory: &std::path::Path) -> Sandbox {
     let chains = vec!["base".to_owned(), "arbitrum".to_owned()];
     for _ in 0..100 {
         let config = Config { directory: Some(directory.to_owned()), chains: chains.clone(), is_manual: true, ..Config::default() };
-        // The one before holds the file until its last task has ended.
+        // The previous process holds the file until its last task has ended.
         match Sandbox::start(config).await {
             Ok(sandbox) => return sandbox,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -129,14 +129,14 @@ async fn pay_and_run(sandbox: &Sandbox, id: &str, steps: usize) {
 async fn an_order_under_way_is_unpaid_again_when_the_chains_are_gone() {
     let directory = directory("under-way");
     let sandbox = begun(&directory).await;
-    // Without a hash the service keeps the secret, so the first order ends by itself.
+    // Without a hash, the service keeps the secret, so the first order completes by itself.
     let mut wanted = request(1);
     wanted["secret_hash"] = Value::Null;
     let ended = call(&sandbox, "POST", "/v2/orders", &wanted)["order_id"].as_str().unwrap().to_owned();
     pay_and_run(&sandbox, &ended, 12).await;
     let complete = call(&sandbox, "GET", &format!("/v2/orders/{ended}"), &Value::Null);
     assert_ne!(complete["source_swap"]["redeem_tx_hash"], "");
-    // The second waits for the user's secret.
+    // The second order waits for the user's secret.
     let waiting = call(&sandbox, "POST", "/v2/orders", &request(2))["order_id"].as_str().unwrap().to_owned();
     pay_and_run(&sandbox, &waiting, 6).await;
     let path = format!("/v2/orders/{waiting}");
@@ -154,7 +154,7 @@ async fn an_order_under_way_is_unpaid_again_when_the_chains_are_gone() {
         still[leg]["current_confirmations"] = complete[leg]["current_confirmations"].clone();
     }
     assert_eq!(still, complete, "what has ended stays as it ended");
-    // It can be paid on the new chains, and the solver pays too.
+    // The order can be paid on the new chains, and the solver pays too.
     pay_and_run(&sandbox, &waiting, 6).await;
     let record = call(&sandbox, "GET", &path, &Value::Null);
     assert_eq!(record["source_swap"]["filled_amount"], "4000000");

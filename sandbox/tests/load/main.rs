@@ -1,4 +1,4 @@
-//! What the sandbox is held to: kills, garbage, many users at once, and the same from the same seed.
+//! Load tests of the sandbox: kills, garbage, many concurrent users, and reproducibility from a seed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,14 +27,14 @@ fn executable() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_countersign-sandbox"))
 }
 
-/// Returns a directory of a test's own, empty.
+/// Returns an empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("countersign-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     path
 }
 
-/// Numbers that look random and are the same in every run.
+/// A deterministic source of pseudo-random numbers.
 struct Draw(u64);
 
 impl Draw {
@@ -46,7 +46,7 @@ impl Draw {
     }
 }
 
-/// It needs the program: `cargo build -p countersign-cli` in the checkout, or `COUNTERSIGN_PROGRAM`.
+/// Needs the program: `cargo build -p countersign-cli` in the checkout, or `COUNTERSIGN_PROGRAM`.
 #[test]
 #[ignore = "needs the program, and a minute; `check` runs it"]
 fn twenty_users_swap_over_a_network_that_fails() {

@@ -7,15 +7,15 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The sandbox's program, which stops when this is dropped.
+/// The running program. It stops when this is dropped.
 pub struct Program {
     child: Child,
-    /// What it has printed about itself.
+    /// What it printed about itself.
     pub about: Value,
 }
 
 impl Program {
-    /// Starts it, and waits until it says where it listens.
+    /// Starts the program, and waits until it prints its addresses.
     pub fn start(program: &Path, directory: &Path, chains: &str, flags: &[&str]) -> io::Result<Self> {
         let mut child = Command::new(program)
             .args(["--port", "0", "--json", "--chains", chains, "--dir"])
@@ -41,18 +41,18 @@ impl Program {
         self.about["service"].as_str().unwrap_or_default()
     }
 
-    /// Returns the id of its process.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills it as the machine would: without a chance to write anything.
+    /// Kills the process without giving it a chance to write anything.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Resident memory in KiB, as Linux states it.
+    /// Returns the resident memory in KiB. Only Linux reports it.
     pub fn memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -66,7 +66,7 @@ impl Drop for Program {
     }
 }
 
-/// Returns a request for an order of the user with a number.
+/// Returns an order request for the user with a number.
 pub fn request(number: u64) -> Value {
     let bytes = |what: &str| hex::encode(Sha256::digest(format!("{what} {number}")));
     json!({

@@ -1,4 +1,4 @@
-//! The same seed and the same calls have the same answers.
+//! Tests that the same seed and the same calls give the same answers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::program::request;
 use crate::wire::Connection;
 
-/// Orders, a payment, the solver's work, and everything that is answered meanwhile.
+/// Returns all answers while orders are created, paid and completed.
 async fn told(seed: u64) -> Vec<String> {
     let chains = ["base", "arbitrum", "bitcoin_regtest", "solana", "starknet", "sui", "tron", "litecoin"].map(str::to_owned).to_vec();
     let config = Config { chains, is_manual: true, seed, time: Some(1_795_000_000_000), ..Config::default() };

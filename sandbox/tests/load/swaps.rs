@@ -1,4 +1,5 @@
-//! Many users who swap at the same time over a network that fails: each is the program, with a home and a key of its own.
+//! Tests many users who swap concurrently over an unreliable network. Each runs the program with a home and a key of
+//! its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +11,14 @@ use std::time::{Duration, Instant};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::trial;
 
-/// Everything that a network does to a call, but being slow: the calls of a swap would take a minute.
+/// All network faults except slowness, which would make a swap take a minute.
 const FAULTS: [&str; 8] =
     ["net-500", "net-429", "net-drop-before", "net-drop-after", "net-truncate", "net-html", "net-endless", "net-redirect"];
-/// How long one run of the program may take: with ten at once each has a small share of a small machine.
+/// The time limit for one run of the program. Ten concurrent runs share a small machine.
 const LIMIT: Duration = Duration::from_secs(600);
-/// How often a user begins or continues.
+/// How often a user starts or resumes a swap.
 const TRIES: usize = 30;
-/// What is swapped.
+/// The routes of the swaps.
 const ROUTES: [[&str; 2]; 8] = [
     ["base:usdc", "litecoin:ltc"],
     ["litecoin:ltc", "base:usdc"],
@@ -29,14 +30,14 @@ const ROUTES: [[&str; 2]; 8] = [
     ["sui:sui", "base:usdc"],
 ];
 
-/// Swaps `count` times, `at_once` at a time. Returns how many have ended, and what has not ended as it must, in words.
+/// Runs `count` swaps, `at_once` of them in parallel. Returns how many have ended, and a description of each failure.
 pub fn run(program: &Path, directory: &Path, count: usize, at_once: usize) -> Result<(usize, Vec<String>), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     let lies = FAULTS.map(str::to_owned).to_vec();
     let config = Config { directory: Some(directory.to_owned()), lies, seed: 5, ..Config::default() };
     let sandbox = Arc::new(runtime.block_on(Sandbox::start(config)).map_err(|error| error.to_string())?);
     let (next, ended, wrong) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
-    // Before anybody swaps: each funding is a block, and twenty users would bring others closer to the end of their timelocks.
+    // All users are funded first. Each funding makes a block, which would use up the timelocks of swaps under way.
     for number in 0..count {
         let (role, home) = (format!("user-{number}"), directory.join(format!("user-{number}")));
         sandbox.add_user(&role, &home).map_err(|error| error.to_string())?;
@@ -65,7 +66,7 @@ pub fn run(program: &Path, directory: &Path, count: usize, at_once: usize) -> Re
     });
     let mut wrong = wrong.into_inner().unwrap_or_default();
     settle(&sandbox);
-    // The solver, too, has paid each order once, and has its money.
+    // The solver must also have paid each order exactly once, and must have its money.
     for number in 1..=sandbox.world.ledger.count() {
         let Some(order) = sandbox.world.ledger.by_number(number) else { continue };
         for (name, side) in [("source", &order.source), ("destination", &order.destination)] {
@@ -85,7 +86,7 @@ pub fn run(program: &Path, directory: &Path, count: usize, at_once: usize) -> Re
     Ok((ended.into_inner(), wrong))
 }
 
-/// Waits until everything that was paid is redeemed, or long enough.
+/// Waits until everything that was paid has been redeemed, up to a time limit.
 fn settle(sandbox: &Sandbox) {
     for _ in 0..100 {
         if sandbox.world.ledger.under_way().is_empty() {
@@ -109,7 +110,7 @@ fn swap(sandbox: &Sandbox, program: &Path, home: PathBuf, role: &str, from: &str
         if status == Some(0) {
             break;
         }
-        // 3: something outside has failed. A user types what the program says to continue with.
+        // Exit code 3 means that something external failed. The user then types the command that the program prints.
         if status != Some(3) || tries >= TRIES {
             return Err(format!("exit code {status:?} at try {tries}: {}", said(&home)));
         }
@@ -117,11 +118,11 @@ fn swap(sandbox: &Sandbox, program: &Path, home: PathBuf, role: &str, from: &str
             line = vec!["--resume".to_owned(), order.to_owned()];
         }
     }
-    // What the user has redeemed is in a block soon.
+    // The user's redemption will be in a block soon.
     let least: u128 = least.parse().unwrap_or(0);
     for _ in 0..50 {
         let after = holds();
-        // Fees are less than a tenth of what is swapped.
+        // Fees are less than a tenth of the amount.
         let (paid, received) = (before[0].saturating_sub(after[0]), after[1].saturating_sub(before[1]));
         if received >= least - least / 10 && received <= least + least / 10 {
             return if paid <= amount + amount / 10 { Ok(()) } else { Err(format!("paid {paid} in place of {amount}")) };
@@ -156,7 +157,7 @@ fn once(program: &Path, home: &Path, line: &[String], least: &str) -> Result<Opt
     Ok(None)
 }
 
-/// Returns the end of what the program has said.
+/// Returns the end of the program's output.
 fn said(home: &Path) -> String {
     let text = ["stderr", "stdout"].map(|name| std::fs::read_to_string(home.join(name)).unwrap_or_default()).concat();
     let lines: Vec<_> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! A client of a few lines, so that what is measured is the server: HTTP/1.1 over one connection that stays open.
+//! A minimal HTTP/1.1 client over one persistent connection, so that measurements show the server.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ impl Connection {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Sends a request, and returns the status and the body of its answer.
+    /// Sends a request. Returns the status and the body of the answer.
     pub fn call(&mut self, method: &str, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: sandbox\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -56,7 +56,7 @@ impl Connection {
         Ok((status, body))
     }
 
-    /// Calls the service; `Err` has what it refuses with.
+    /// Calls the service. `Err` holds the reason of a refusal.
     pub fn service(&mut self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let (_, answer) = self.call(method, path, &body).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! Where the nodes are that take the place of the sandbox's engines: what a variable names, what `nodes/fetch` has fetched, or what is
-//! installed. Tests that need one that is missing say so, and are skipped.
+//! Finds the real nodes that can replace the sandbox's engines: named by a variable, fetched by `nodes/fetch`, or
+//! installed. A test whose node is missing prints that and is skipped.
 #![allow(dead_code, clippy::print_stderr, reason = "each test uses the node that it needs, and says what is skipped")]
 
 use std::path::{Path, PathBuf};

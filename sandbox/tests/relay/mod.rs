@@ -1,4 +1,4 @@
-//! The service behind a socket that keeps what clients send, and can be stopped.
+//! The service behind a socket that records what clients send, and can be stopped.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Passes on connections to the service until it is stopped.
+/// Forwards connections to the service until it is stopped.
 pub(crate) struct Relay {
     address: SocketAddr,
     state: Arc<State>,
@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Relay {
-    /// Begins to listen for a service at an address.
+    /// Starts listening on behalf of a service.
     pub(crate) fn open(service: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, state, service) = (listener.local_addr().unwrap(), Arc::new(State::default()), service.to_owned());
@@ -51,10 +51,10 @@ impl Relay {
         String::from_utf8_lossy(&self.state.sent.lock().unwrap()).into_owned()
     }
 
-    /// Ends all connections, and refuses new ones.
+    /// Closes all connections, and refuses new ones.
     pub(crate) fn stop(&self) {
         self.state.is_stopped.store(true, Ordering::SeqCst);
-        // Whoever listens looks once more.
+        // Wakes the listener, so that it notices the stop.
         let _ = TcpStream::connect(self.address);
         for stream in self.state.open.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);

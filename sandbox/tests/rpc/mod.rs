@@ -1,4 +1,5 @@
-//! What every EVM chain of the sandbox does, whichever engine it has: asked and paid through its JSON-RPC.
+//! Tests that hold for every EVM chain of the sandbox, whatever its engine. They read and pay through its JSON-RPC
+//! interface.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,10 +29,10 @@ use crate::wallet::{Chains, Swap, post};
 
 pub const GWEI: u128 = 1_000_000_000;
 
-/// Makes the engine of a chain.
+/// Creates the engine of a chain.
 pub type Make = fn(Network, Arc<Clock>) -> Box<dyn Engine>;
 
-/// Chains by their names and ids, with swaps between them.
+/// Returns chains by their names and ids, with swaps between them.
 pub fn chains(make: Make, known: &[(&'static str, u64)]) -> Arc<Chains> {
     let clock = Arc::new(Clock::default());
     let engines = known.iter().map(|(name, id)| (*name, make(Network::new(name, *id), Arc::clone(&clock))));
@@ -56,7 +57,7 @@ pub fn a_token_that_resets_its_allowance_is_swapped(make: Make) {
     Swap::new(&chains, ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000)).run(true);
 }
 
-/// No approval is left to do, with a token that raises no allowance but one of zero.
+/// Checks that no approval remains to be done. The token allows raising an allowance only from zero.
 pub fn a_contract_is_allowed_without_the_owners_key(make: Make) {
     let chains = chains(make, &[("ethereum", 1), ("base", 8453)]);
     let Swap { source, .. } = Swap::new(&chains, ("ethereum:usdt", 2_000_000), ("base:usdc", 1_900_000));
@@ -75,7 +76,7 @@ pub fn the_owner_takes_it_back_after_the_timelock(make: Make) {
     Swap::new(&chains, ("ethereum:eth", 1_000_000_000_000_000), ("base:usdc", 1_000_000)).refund();
 }
 
-/// A chain and a user with coins.
+/// A chain with a funded user.
 pub struct Node {
     pub evm: Box<dyn Engine>,
     pub user: Account,
@@ -130,12 +131,12 @@ impl Node {
     }
 }
 
-/// Returns a quantity of an answer.
+/// Returns a quantity in an answer.
 pub fn number(value: &Value) -> u64 {
     u64::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap()
 }
 
-/// Blocks name their parents, time passes evenly over them, and wallets see which are final.
+/// Checks that blocks name their parents, that time passes evenly, and that wallets see which blocks are final.
 pub fn blocks_follow_each_other(make: Make) {
     let clock = Arc::new(Clock::fixed(1_795_500_000_000));
     let mut node = Node::with_clock(make, "ethereum", 1, Arc::clone(&clock));
@@ -159,7 +160,7 @@ pub fn blocks_follow_each_other(make: Make) {
     assert_eq!(node.block(&format!("{:#x}", head + 1)), Value::Null);
 }
 
-/// Returns the error of a call at a block that was taken back.
+/// Rolls back a block. Returns the error of a call at that block.
 pub fn a_reorganization_takes_back_what_blocks_held(make: Make) -> (i64, String) {
     let mut node = Node::new(make, "ethereum", 1);
     let account = Address::repeat_byte(5).to_string();
@@ -186,7 +187,7 @@ pub fn a_reorganization_takes_back_what_blocks_held(make: Make) -> (i64, String)
     gone.unwrap_err()
 }
 
-/// What undone blocks did to swaps is not told, and the solver can do it again.
+/// Checks that events of rolled back blocks are not reported, and that the solver can repeat its transactions.
 pub fn events_of_blocks_that_were_taken_back_are_not_told(make: Make) {
     let chains = chains(make, &[("base", 8453), ("ethereum", 1)]);
     let swap = Swap::new(&chains, ("base:usdc", 1_500_000), ("ethereum:wbtc", 50_000));

@@ -1,4 +1,4 @@
-//! The front, as wallets and libraries call it.
+//! Tests the JSON-RPC interface as wallets and libraries use it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn cluster() -> Solana {
     solana
 }
 
-/// Returns a transfer by the user, signed.
+/// Returns a signed transfer by the user.
 fn transfer(solana: &mut Solana, to: Address, lamports: u64, commitment: &str) -> VersionedMessage {
     let newest = ask(solana, "getLatestBlockhash", json!([{"commitment": commitment}]));
     let blockhash = newest["value"]["blockhash"].as_str().unwrap().parse().unwrap();
@@ -86,7 +86,7 @@ fn a_payment_is_sent_and_confirmed_as_libraries_do_it() {
         assert_eq!(told.len(), usize::from(confirmations == 1), "{mark}: once");
         assert!(told.iter().all(|frame| frame.contains(r#""value":{"err":null}"#)));
     }
-    // Sent again, and what the explorers show.
+    // The same transaction is sent again. The call is the one that explorers make.
     let again = call(&mut solana, "sendTransaction", json!([transaction, {"encoding": "base64"}]));
     assert_eq!(again["error"]["code"], -32_002);
     assert_eq!(again["error"]["message"], "Transaction simulation failed: This transaction has already been processed");
@@ -116,7 +116,7 @@ fn blockhashes_expire_after_150_blocks() {
     let last = height(&mut solana) + 150;
     let newest = ask(&mut solana, "getLatestBlockhash", json!([{"commitment": "processed"}]));
     assert_eq!((&newest["value"]["blockhash"], &newest["value"]["lastValidBlockHeight"]), (&json!(hash), &json!(last)));
-    // A node whose bank is older does not know it yet.
+    // The state of an older slot does not have the blockhash yet.
     let unknown = call(&mut solana, "sendTransaction", json!([signed(early.clone()), {"encoding": "base64"}]));
     assert_eq!(unknown["error"]["message"], "Transaction simulation failed: Blockhash not found");
     let is_valid = |solana: &mut Solana| ask(solana, "isBlockhashValid", json!([hash, {"commitment": "processed"}]))["value"].clone();
@@ -132,7 +132,7 @@ fn blockhashes_expire_after_150_blocks() {
     let options = json!({"encoding": "base64", "preflightCommitment": "processed"});
     let expired = call(&mut solana, "sendTransaction", json!([signed(late.clone()), options]));
     assert_eq!(expired["error"]["data"]["err"], "BlockhashNotFound");
-    // Without a preflight it is taken, and forgotten.
+    // Without a preflight the transaction is accepted, and then dropped.
     let sent = ask(&mut solana, "sendTransaction", json!([signed(late), {"encoding": "base64", "skipPreflight": true}]));
     solana.mine(5);
     assert!(signature_result(&mut solana, sent.as_str().unwrap(), "processed").is_none());
@@ -144,7 +144,7 @@ fn blocks_on_demand_leave_a_minute_to_sign() {
     let message = transfer(&mut solana, to, 1_000_000, "finalized");
     (0..1_000).for_each(|_| solana.mine(1));
     ask(&mut solana, "sendTransaction", json!([signed(message.clone()), {"encoding": "base64"}]));
-    // So many at once are a jump.
+    // That many blocks at once count as a jump in time.
     solana.mine(150);
     let refused = call(&mut solana, "sendTransaction", json!([signed(message), {"encoding": "base64"}]));
     assert_eq!(refused["error"]["data"]["err"], "BlockhashNotFound");
@@ -203,7 +203,7 @@ fn version_0_transactions_are_taken_and_their_readers_must_know_them() {
     assert_eq!((&shown["version"], &shown["transaction"]["message"]["addressTableLookups"]), (&json!(0), &json!([])));
 }
 
-/// The limits are in the message. One that does not name them loads nothing and pays its fee.
+/// The limits are part of the message. A message without them loads no accounts, but still pays its fee.
 #[test]
 fn version_1_transactions_are_taken_and_their_readers_must_know_them() {
     let mut solana = cluster();
@@ -228,7 +228,7 @@ fn version_1_transactions_are_taken_and_their_readers_must_know_them() {
     assert_eq!((&shown["meta"]["fee"], &shown["meta"]["err"]), (&json!(5_007), &Value::Null));
     let raw = ask(&mut solana, "getTransaction", json!([id, {"encoding": "base64", "maxSupportedTransactionVersion": 1}]));
     assert_eq!(raw["transaction"], json!([transaction, "base64"]));
-    // Without the limit of loaded bytes.
+    // Without a limit for loaded bytes.
     let bare = message(&mut solana, TransactionConfig::empty().with_compute_unit_limit(1_000).with_priority_fee(9));
     let refused = call(&mut solana, "sendTransaction", json!([signed(bare), {"encoding": "base64"}]));
     assert_eq!(refused["error"]["data"]["err"], "MaxLoadedAccountsDataSizeExceeded");
@@ -272,7 +272,7 @@ fn two_hundred_thousand_blocks_take_no_time() {
     assert!(times.is_sorted_by(|newer, older| newer.as_u64() >= older.as_u64()));
     assert!(times[0].as_u64().unwrap().abs_diff(clock.seconds()) < 5);
     assert_eq!(slot, solana.height());
-    // Idle blocks come five times in two seconds.
+    // Empty blocks come five times in two seconds.
     let start = Instant::now();
     (0..1_000).for_each(|_| solana.mine(1));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
@@ -302,7 +302,7 @@ fn any_bytes_are_answered_as_a_node_does() {
     assert_eq!((solana.answer(&get("/health")).body, solana.answer(&get("/")).status), (b"ok".to_vec(), 405));
     assert_eq!(solana.answer(&Request { headers: vec![("content-type".to_owned(), "text/plain".to_owned())], ..post("{}") }).status, 415);
 
-    // Every method, with parameters of every kind.
+    // Calls every method with parameters of every kind.
     let (user, signature) = (address(USER), bs58::encode([1; 64]).into_string());
     let transaction = {
         let message = transfer(&mut solana, Address::from([7; 32]), 1, "finalized");
@@ -355,7 +355,7 @@ fn any_bytes_are_answered_as_a_node_does() {
         }
     }
     solana.mine(1);
-    // A transaction with any byte changed.
+    // Changes each byte of a transaction in turn.
     let bytes = STANDARD.decode(&transaction).unwrap();
     for place in 0..bytes.len() {
         for change in [1, 0x80, 0xff] {

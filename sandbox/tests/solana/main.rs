@@ -1,4 +1,4 @@
-//! The sandbox's Solana, read and paid by `countersign-node` and called as wallets call it.
+//! Tests the sandbox's Solana. `countersign-node` reads and pays, and other tests call it as wallets do.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

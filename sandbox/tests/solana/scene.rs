@@ -1,4 +1,4 @@
-//! A cluster of the sandbox, and the wallet side of one order on it.
+//! A cluster of the sandbox, and the wallet's side of one order on it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use solana_signer::Signer;
 pub const SECRET: [u8; 32] = *b"a secret that nobody would guess";
 pub const SOL: u128 = 1_000_000_000;
 
-/// The engine where its clients expect an HTTP server.
+/// The engine as an HTTP transport.
 pub struct Front(pub Mutex<Solana>);
 
 impl fmt::Debug for Front {
@@ -55,7 +55,7 @@ pub fn call(engine: &mut dyn Engine, method: &str, params: Value) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// Returns the result of a call that succeeds.
+/// Returns the result of a successful call.
 pub fn ask(engine: &mut dyn Engine, method: &str, params: Value) -> Value {
     let mut reply = call(engine, method, params);
     assert!(reply["error"].is_null(), "{method}: {reply}");
@@ -68,7 +68,7 @@ pub fn address(role: &str) -> String {
 
 pub const USDC: &str = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 
-/// Returns the associated account for USDC.
+/// Returns the associated token account for USDC.
 pub fn token_account(role: &str) -> String {
     let [owner, mint, tokens, program] =
         [address(role).as_str(), USDC, "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"]
@@ -87,7 +87,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Returns an order from one asset of the cluster to the other.
+    /// Returns an order from one asset of the cluster to another.
     pub fn new(chain: &'static str, cluster: &str, from: &str, to: &str) -> Self {
         let mut solana = Solana::new(chain, cluster, Arc::default());
         let user = address(USER);
@@ -125,7 +125,7 @@ impl Scene {
         })
     }
 
-    /// Makes what is pending final.
+    /// Makes blocks until pending transactions are final.
     pub fn settle(&self) -> Vec<Event> {
         self.mine(1 + self.with(|solana| solana.depth()))
     }
@@ -163,7 +163,7 @@ impl Scene {
         })
     }
 
-    /// Returns the order, with its record, as the wallet verifies it.
+    /// Returns the order with its record, as the wallet has verified it.
     pub fn verified(&self, is_gasless: bool) -> Verified {
         let mut line = self.line();
         if !is_gasless {
@@ -186,7 +186,7 @@ impl Scene {
         countersign::solana::Key::from_seed(&accounts::key(role))
     }
 
-    /// Prepares, signs and sends the deposit; without gas, through the service.
+    /// Prepares, signs and sends the deposit. Without gas, it goes through the service.
     pub async fn pay(&self, is_gasless: bool) -> Result<String, NodeError> {
         let order = self.verified(is_gasless);
         let unsigned = self.nodes.prepare(&order, self.chain, "", Speed::Normal, &Policy::default()).await?;
@@ -198,12 +198,12 @@ impl Scene {
         }
         let [kept] = countersign::Signed::from(signed).broadcasts().try_into().unwrap();
         self.nodes.broadcast(self.chain, &kept.id, &kept.payload).await?;
-        // Twice, as a driver that was interrupted would.
+        // Sends twice, as an interrupted driver would.
         self.nodes.broadcast(self.chain, &kept.id, &kept.payload).await?;
         Ok(kept.id)
     }
 
-    /// The wallet redeems the destination, or takes the source back.
+    /// Redeems the destination or refunds the source, as the wallet.
     pub async fn recover(&self, leg: Leg) -> Result<String, NodeError> {
         let record = OrderRecord::from_json(self.line()["order"].to_string().as_bytes()).unwrap();
         let recovery = match leg {
@@ -225,7 +225,7 @@ impl Scene {
         self.nodes.htlc(terms).await.unwrap().state().unwrap().0
     }
 
-    /// Whether the wallet takes the solver's payment for made.
+    /// Returns whether the wallet regards the solver's payment as funded.
     pub async fn judge(&self) -> Result<(), &'static str> {
         let terms = self.terms();
         let quorum = self.nodes.htlc(&terms.destination).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whole swaps, with the wallet's side done by `countersign-node`.
+//! Tests whole swaps. `countersign-node` plays the wallet.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use solana_transaction::versioned::VersionedTransaction;
 
 use super::scene::{SECRET, SOL, Scene, ask};
 
-/// What a swap account for tokens costs, a token account, and a signature.
+/// The rent of a swap account for tokens and of a token account, and the fee of a signature.
 const SWAP_RENT: u128 = (128 + 153) * 6_960;
 const TOKEN_RENT: u128 = 2_039_280;
 const FEE: u128 = 5_000;
@@ -41,7 +41,7 @@ async fn a_swap_in_each_direction_is_verified_paid_proven_and_redeemed() {
             assert!(matches!(scene.read(Leg::Source).await, HtlcState::Locked(_)), "{case}");
             if from == "usdc" {
                 assert_eq!(scene.has(USER, "usdc"), before - 1_500_000, "{case}");
-                // Without gas the owner pays nothing.
+                // The owner pays no fee for a gasless order.
                 assert_eq!(scene.has(USER, "sol") == 5 * SOL, is_gasless, "{case}");
             }
 
@@ -63,11 +63,11 @@ async fn a_swap_in_each_direction_is_verified_paid_proven_and_redeemed() {
 
             scene.with(|solana| solana.redeem(&scene.source, &SECRET)).unwrap();
             scene.settle();
-            // The rent of its own swap account came back, too.
+            // The rent of the solver's own swap account is also returned.
             let rest = if from == "sol" { SWAP_RENT - FEE } else { 0 };
             assert_eq!(scene.has(SOLVER, from), before.1 + 1_500_000 + rest, "{case}");
             assert!(matches!(scene.read(Leg::Source).await, HtlcState::Redeemed { .. }), "{case}");
-            // All that is over.
+            // No swap is left open.
             let again = scene.with(|solana| solana.redeem(&scene.source, &SECRET)).unwrap_err();
             assert!(again.contains("no open swap"), "{case}: {again}");
             assert!(scene.with(|solana| solana.balance(&user, &sol)).is_ok());
@@ -103,7 +103,7 @@ async fn both_sides_are_refunded_after_their_timelocks_and_not_before() {
         assert_eq!(scene.has(USER, from), before.0 - if from == "sol" { 2 * FEE } else { 0 });
         assert!(matches!(scene.read(Leg::Source).await, HtlcState::Refunded { transaction: Some(_) }));
 
-        // The relayer does it for an idle user.
+        // The relayer redeems for an idle user.
         scene.with(|solana| solana.lock(&scene.source)).unwrap();
         scene.mine(43_202);
         let relayer = scene.has(RELAYER, "sol");
@@ -114,7 +114,7 @@ async fn both_sides_are_refunded_after_their_timelocks_and_not_before() {
     }
 }
 
-/// The service's switch for clients that have to read messages of version 1.
+/// Tests the service's setting for clients that must read messages of version 1.
 #[tokio::test]
 async fn orders_with_messages_of_version_1_are_paid() {
     for (from, to, is_gasless) in [("sol", "usdc", false), ("usdc", "sol", false), ("usdc", "sol", true)] {
@@ -147,12 +147,12 @@ async fn only_the_transaction_of_the_order_is_initiated_without_gas() {
     assert_eq!(refused("?"), "the signature is not a transaction in base64");
     let native = Scene::new("solana", "mainnet", "sol", "usdc");
     assert!(native.with(|solana| solana.payloads(&native.source)).unwrap()["versioned_tx_gasless"].is_null());
-    // Another amount than that of the order.
+    // The amount differs from the order's.
     let mut other = scene.source.clone();
     other.amount -= 1;
     let other = scene.with(|solana| solana.payloads(&other)).unwrap();
     assert_eq!(refused(other["versioned_tx_gasless"].as_str().unwrap()), "the transaction is not that of the order");
-    // The blockhash has expired when the signature comes.
+    // The blockhash has expired by the time the signature arrives.
     let order = scene.verified(true);
     scene.mine(150);
     let prepared = scene.nodes.prepare(&order, "solana", "", countersign_node::Speed::Normal, &countersign::Policy::default()).await;
@@ -167,7 +167,7 @@ async fn the_vault_is_paid_for_once_and_new_accounts_by_who_redeems() {
     scene.mine(1);
     assert_eq!(scene.has(SOLVER, "sol"), solver - SWAP_RENT - TOKEN_RENT - FEE);
     let relayer = scene.has(RELAYER, "sol");
-    // The relayer redeems for the user, who has no token account.
+    // The relayer redeems for a user without a token account.
     scene.with(|solana| solana.redeem(&scene.destination, &SECRET)).unwrap();
     scene.mine(1);
     assert_eq!(scene.has(RELAYER, "sol"), relayer - TOKEN_RENT - FEE);
@@ -192,7 +192,7 @@ async fn many_swaps_fit_one_block_and_do_not_disturb_a_preflight() {
             assert_eq!(scene.mine(1).len(), 25);
         }
     }
-    // The vault has changed in each of the newest blocks, and will again in the next.
+    // The vault has changed in each of the newest blocks, and changes again in the next one.
     scene.pay(false).await.unwrap();
     assert_eq!(scene.with(|solana| solana.pending()), 26);
     let events = scene.settle();
@@ -231,7 +231,7 @@ fn swaps_without_the_solver_are_no_events() {
         let id = scene.with(|solana| ask(solana, "sendTransaction", json!([signed, {"encoding": "base64"}])));
         assert_eq!(scene.settle().len(), events, "{redeemer}");
         assert!(scene.with(|solana| ask(solana, "getTransaction", json!([id])))["meta"]["err"].is_null());
-        // Its end is none, either.
+        // The refund is not reported as an event either.
         scene.mine(216_000);
         scene.with(|solana| solana.refund(&scene.source)).unwrap();
         assert_eq!(scene.settle().len(), events, "{redeemer}");

@@ -1,4 +1,4 @@
-//! What nodes refuse, and bytes that are no calls.
+//! Tests what nodes refuse, and invalid requests.
 
 use countersign::starknet::{Felt, InvokeTransaction, ResourceBound, ResourceBounds};
 use countersign_node::starknet::TransactionStatus;
@@ -11,7 +11,7 @@ use starknet_crypto::{get_public_key, rfc6979_generate_k, sign, verify};
 
 use crate::stage::{STRK, Stage, engine, felt, hex, post};
 
-/// A transaction of the user that makes one call.
+/// Returns a transaction of the user with one call.
 fn invoke(stage: &Stage, nonce: u64, amounts: [u64; 3], price: u128, call: &[Felt]) -> Value {
     let prices = [45_000_000_000_000, 3_000_000_000, 60_000].map(|least: u128| least * price / 10);
     let bound = |place: usize| ResourceBound::new(amounts[place], prices[place]);
@@ -31,7 +31,7 @@ fn transfer(to: &str, amount: u64) -> Vec<Felt> {
     vec![Felt::ONE, felt(STRK), selector, Felt::THREE, felt(to), Felt::from(amount), Felt::ZERO]
 }
 
-/// The user's first transaction: an approval for the asset's HTLC, in a block.
+/// Sends the user's first transaction, an approval for the asset's HTLC.
 pub fn approve(stage: &Stage, asset: &str, amount: u128) {
     let listing = stage.engine(|engine| engine.listing());
     let listed = listing.assets.iter().find(|listed| listed["id"] == asset).unwrap();
@@ -70,10 +70,10 @@ async fn transactions_are_refused_as_nodes_refuse_them() {
     }
     let id = send(&honest)["result"]["transaction_hash"].clone();
     assert_eq!(code(honest.clone()), 59);
-    // A replacement must offer a tenth more.
+    // A replacement must offer at least a tenth more.
     assert_eq!(code(invoke(&stage, 0, AMOUNTS, 21, &pay)), 64);
     let other = send(&invoke(&stage, 0, AMOUNTS, 22, &transfer(&relayer, 7)))["result"]["transaction_hash"].clone();
-    // What reverts is in a block too, and costs a fee.
+    // A reverted transaction is also in a block, and costs a fee.
     let bad = send(&invoke(&stage, 1, AMOUNTS, 20, &transfer("0x0", 1)))["result"]["transaction_hash"].clone();
     let malformed = send(&invoke(&stage, 2, AMOUNTS, 20, &[Felt::TWO]))["result"]["transaction_hash"].clone();
     let gas = send(&invoke(&stage, 3, [0, 600_000, 5_000], 20, &pay))["result"]["transaction_hash"].clone();
@@ -90,7 +90,7 @@ async fn transactions_are_refused_as_nodes_refuse_them() {
         assert_eq!((&receipt["execution_status"], receipt["events"].as_array().unwrap().len()), (&json!("REVERTED"), 1));
         assert_ne!(receipt["actual_fee"]["amount"], "0x0");
     }
-    // Everything is still there by hash, in the block, and by its events.
+    // The transaction is found by hash, in the block, and through its events.
     let block = stage.rpc("starknet_getBlockWithReceipts", &json!({"block_id": "latest"}));
     assert_eq!(block["transactions"].as_array().unwrap().len(), 4);
     assert_eq!(stage.rpc("starknet_getTransactionByHash", &json!({"transaction_hash": other}))["type"], "INVOKE");
@@ -128,7 +128,7 @@ fn what_the_model_does_not_execute_is_refused_by_name() {
     }
 }
 
-/// Signatures for which the library would divide by zero. Their maker knows the key, as everybody does here.
+/// Tests signatures for which the library would divide by zero. Making them takes the key, which is public here.
 #[test]
 fn signatures_that_break_the_library_are_refused() {
     let stage = Stage::new();
@@ -181,7 +181,7 @@ fn any_bytes_are_answered_with_an_error() {
     let (method, path) = ("GET".to_owned(), "/".to_owned());
     let get = http::Request { method, path, query: String::new(), headers: Vec::new(), body: Vec::new() };
     assert_eq!(engine.answer(&get).status, 405);
-    // Every method, with parameters of every shape.
+    // Calls every method with parameters of every shape.
     let methods = ["getStorageAt", "getClass", "getClassAt", "call", "estimateFee", "simulateTransactions", "getEvents", "getNonce"];
     let shapes = [json!(null), json!(""), json!("latest"), json!(-1), json!([]), json!({}), json!({"block_number": -1}), json!([[[]]])];
     for method in methods.iter().chain(&["addInvokeTransaction", "getBlockWithTxs", "getTransactionStatus"]) {

@@ -1,4 +1,5 @@
-//! countersign pays and reads against the model of Starknet, and the reference SDK computes the same hashes.
+//! Tests that countersign pays and reads on the model of Starknet, and that the reference SDK computes the same
+//! hashes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -41,7 +42,7 @@ async fn a_swap_from_payment_to_redemption() {
     assert_eq!(stage.state(paid).await, HtlcState::Absent);
     assert_eq!(stage.judge(&record).await, Err(Hold::NotFunded));
 
-    // The user approves and pays in one transaction, which waits for a block.
+    // The user approves and pays in one transaction, which is pending.
     let order = stage.prepare(&SECRET).await.unwrap();
     assert_eq!(order.payloads().invoke.as_ref().unwrap().invoke.calls.len(), 2);
     let sent = signed(order);
@@ -58,7 +59,8 @@ async fn a_swap_from_payment_to_redemption() {
     assert_eq!((events.len(), &events[0].swap_id, &events[0].change), (1, &paid.swap_id, &Change::Initiated { amount: 1_250_000 }));
     assert_eq!((&events[0].transaction, events[0].height), (&sent.id, height));
 
-    // The solver pays. It is final by the strictest rule after as many blocks as the engine says, and not before.
+    // The solver pays. The payment is final by the strictest rule exactly after the number of blocks that the engine
+    // states.
     let hash = SecretHash::of(&SECRET).0;
     let terms = stage.terms(false, hash);
     let lock = stage.engine(|engine| engine.lock(&terms)).unwrap();
@@ -72,7 +74,7 @@ async fn a_swap_from_payment_to_redemption() {
     assert_eq!((funded.left(), funded.seen().is_finalized), (1_440 - depth, true));
     assert_eq!(stage.status(&lock).await, Some(TransactionStatus::AcceptedOnL1 { success: true }));
 
-    // The user redeems, and the solver learns the secret.
+    // The user redeems, which reveals the secret to the solver.
     let before = stage.engine(|engine| engine.balance(&stage.user, "starknet:strk"));
     let sent = stage.recover(recover::redeem(&record.record, Side::Destination, &SECRET, stage.registry).unwrap()).await.unwrap();
     stage.engine(|engine| engine.mine(1));
@@ -83,7 +85,7 @@ async fn a_swap_from_payment_to_redemption() {
     let events = stage.engine(|engine| engine.events());
     assert_eq!((events.len(), &events[1].change), (2, &Change::Redeemed { secret: SECRET }));
 
-    // The solver takes the source.
+    // The solver redeems the source.
     let source = stage.terms(true, hash);
     assert!(stage.engine(|engine| engine.redeem(&source, &[0; 32])).unwrap_err().contains("HTLC: incorrect secret"));
     let id = stage.engine(|engine| engine.redeem(&source, &SECRET)).unwrap();
@@ -104,7 +106,7 @@ async fn what_the_user_signs_is_sent_by_the_relayer() {
     let mut order = stage.prepare(&SECRET).await.unwrap();
     assert!(order.payloads().invoke.is_none());
     let hash = order.payloads().message.as_ref().unwrap().hashes.message_hash;
-    // The reference SDK's encoder of typed data.
+    // The hash by the reference SDK's encoder of typed data.
     let typed: TypedData = serde_json::from_value(payloads["typed_data"].clone()).unwrap();
     assert_eq!(typed.message_hash(felt(&stage.user)).unwrap(), hash);
     order.sign(&key()).unwrap();
@@ -117,7 +119,7 @@ async fn what_the_user_signs_is_sent_by_the_relayer() {
     assert_eq!(stage.status(&id).await, Some(TransactionStatus::AcceptedOnL2 { success: true }));
     assert!(matches!(stage.state(&paid).await, HtlcState::Locked(_)));
     assert_eq!(stage.engine(|engine| engine.balance(&stage.user, "starknet:strk")), before, "the relayer pays");
-    // Accounts check signatures themselves too.
+    // Accounts can also check signatures themselves.
     let felts: Vec<_> = signature.split(',').map(|felt| hex(Felt::from_dec_str(felt).unwrap())).collect();
     let valid = |first: String| {
         let selector = hex(get_selector_from_name("is_valid_signature").unwrap());
@@ -176,12 +178,12 @@ async fn the_redeemer_allows_a_refund_with_a_signature() {
 #[tokio::test]
 async fn numbers_are_those_of_the_reference_sdk() {
     let stage = Stage::new();
-    // The account of a key.
+    // Checks the account of a key.
     let public = get_public_key(&Felt::from_bytes_be(&accounts::key(SOLVER)));
     let class = stage.rpc("starknet_getClassHashAt", &json!({"block_id": "latest", "contract_address": stage.user}));
     let solver = stage.engine(|engine| engine.address_of(&accounts::key(SOLVER)));
     assert_eq!(get_contract_address(public, felt(class.as_str().unwrap()), &[public], Felt::ZERO), felt(&solver));
-    // The class of the HTLC, and the generation that its interface shows.
+    // Checks the class of the HTLC, and the generation that its interface indicates.
     let asset = stage.registry.asset("starknet:wbtc").unwrap();
     let htlc = hex(Felt::from_bytes_be_slice(asset.htlc.as_ref().unwrap().bytes()));
     let described = stage.nodes.starknet(CHAIN).unwrap().describe_contract(felt(&htlc)).await.unwrap();
@@ -192,7 +194,7 @@ async fn numbers_are_those_of_the_reference_sdk() {
     assert_eq!(described.class_hash.map(hex), Some(hex(shown.class_hash().unwrap())));
     assert_eq!(described.generation.map(|generation| generation.name), Some("2025_11"));
     assert_eq!(described.token, asset.token.as_ref().map(|token| felt(&token.text)));
-    // Storage, at two blocks.
+    // Reads storage at two blocks.
     let terms = stage.terms(false, SecretHash::of(&SECRET).0);
     let id = felt(&format!("0x{}", stage.engine(|engine| engine.leg(&terms)).unwrap().swap_id));
     let asset = stage.registry.asset("starknet:strk").unwrap();
@@ -211,7 +213,7 @@ async fn numbers_are_those_of_the_reference_sdk() {
     let held = get_storage_var_address("ERC20_balances", &[felt(&htlc)]).unwrap();
     let params = json!({"contract_address": STRK, "key": hex(held), "block_id": "latest"});
     assert_eq!(stage.rpc("starknet_getStorageAt", &params), json!(format!("{:#x}", terms.amount)));
-    // Other generations are not here, and neither are other contracts.
+    // There are no other generations and no other contracts.
     let nothing = stage.nodes.starknet(CHAIN).unwrap().describe_contract(Felt::from(0x1234)).await.unwrap();
     assert_eq!((nothing.class_hash, nothing.token), (None, None));
 }
@@ -257,13 +259,13 @@ async fn a_reorganization_takes_a_payment_away() {
     assert_eq!((stage.status(&id).await, stage.engine(|engine| engine.events()).len()), (None, 0));
     assert_ne!(stage.rpc("starknet_blockHashAndNumber", &json!([]))["block_hash"], hash);
     assert!(stage.engine(|engine| engine.reorganize(6)).unwrap_err().contains("L1"));
-    // The solver's nonce is free again.
+    // The solver's nonce can be used again.
     stage.engine(|engine| engine.lock(&terms)).unwrap();
     stage.engine(|engine| engine.mine(1));
     assert!(matches!(stage.state(&payout).await, HtlcState::Locked(_)));
 }
 
-/// Another network is another value: its name, its chain id, and other swap ids.
+/// Tests that another network has another name, chain id and swap ids.
 #[test]
 fn a_local_network_has_other_names() {
     let mut local = Starknet::new("starknet_devnet", "SN_DEVNET", Arc::new(Clock::default()));
@@ -297,7 +299,7 @@ fn terms_that_cannot_be_are_refused() {
         change(&mut terms, &solver);
         assert!(stage.engine(|engine| engine.leg(&terms)).is_err() && stage.engine(|engine| engine.payloads(&terms)).is_err());
     }
-    // Somebody else pays: the call names the owner, and there is nothing to sign.
+    // Someone else pays. The call names the owner, and the owner signs nothing.
     let delegate = Some(stage.engine(|engine| engine.address_of(&accounts::key(RELAYER))));
     let payloads = stage.engine(|engine| engine.payloads(&Terms { delegate, ..good })).unwrap();
     assert!(payloads["typed_data"].is_null() && payloads["approval_transaction"].is_object());

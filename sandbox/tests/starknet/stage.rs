@@ -1,4 +1,4 @@
-//! The chain, a wallet that is connected to it, and the documents of orders.
+//! A chain, a wallet connected to it, and the documents of orders.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub const CHAIN: &str = "starknet";
 pub const SECRET: [u8; 32] = *b"the secret of the sandbox's test";
 pub const STRK: &str = "0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d";
 
-/// The front as an HTTP stack.
+/// The chain's interface as an HTTP transport.
 pub struct Wire {
     pub engine: Mutex<Starknet>,
     pub clock: Arc<Clock>,
@@ -46,7 +46,7 @@ pub fn post(engine: &mut Starknet, body: &[u8]) -> http::Reply {
     engine.answer(&http::Request { method, path, query: String::new(), headers: Vec::new(), body: body.to_vec() })
 }
 
-/// A chain, and a wallet that is connected to it.
+/// A chain, and a wallet connected to it.
 pub struct Stage {
     pub nodes: Nodes<Wire>,
     pub registry: &'static Registry,
@@ -104,7 +104,7 @@ impl Stage {
         Terms { asset, amount, owner: self.user.clone(), delegate: None, is_source, timelock, secret_hash: hash }
     }
 
-    /// The documents of an order, as a service makes them from what the engine says.
+    /// Returns the documents of an order, built by a service from the engine's answers.
     pub fn documents(&self, secret: &[u8; 32]) -> (CreateOrder, String, String) {
         let hash = SecretHash::of(secret).0;
         let [source, destination] = [true, false].map(|is_source| self.terms(is_source, hash));
@@ -165,7 +165,7 @@ impl Stage {
         self.nodes.starknet(CHAIN).unwrap().htlc(terms).await.unwrap().state().unwrap().0
     }
 
-    /// Judges by the strictest rule.
+    /// Judges the payment by the strictest rule.
     pub async fn judge(&self, record: &VerifiedRecord) -> Result<Funded, Hold> {
         let quorum = self.nodes.starknet(CHAIN).unwrap().htlc(&record.terms.destination).await.unwrap();
         let rule = FinalityRule::new(Finality::Finalized, 900, 450);

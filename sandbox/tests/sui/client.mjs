@@ -1,4 +1,5 @@
-// Pays with Mysten's own client. The argument is JSON: url, key, kind (what the service returns), the contract and its registry.
+// Pays with Mysten's own client. The argument is JSON with the members url, key, kind (from the service), the
+// contract and its registry.
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -22,7 +23,7 @@ payment.transferObjects([coin], '0x' + '5'.repeat(64));
 const paid = await send(payment);
 const { balance } = await client.getBalance({ owner: '0x' + '5'.repeat(64) });
 
-// An order, from what the service returns.
+// An order, using what the service returned.
 const order = Transaction.fromKind(Uint8Array.from(kind));
 const locked = await send(order);
 const { dynamicFields } = await client.listDynamicFields({ parentId: registry, include: { value: true } });

@@ -1,4 +1,5 @@
-//! The front: its digests are those of the SDK's types, any bytes get an answer, and what the model does not execute is refused by name.
+//! Tests the gRPC-web interface. Its digests equal those of the SDK's types, arbitrary bytes get an answer, and calls
+//! that the model does not support are refused by name.
 
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER, USER};
 use countersign_sandbox::chains::sui::{Network, Sui};
@@ -49,7 +50,7 @@ fn mask(paths: &str) -> FieldMask {
     FieldMask::from_str(paths)
 }
 
-/// Returns a transaction that is in a checkpoint.
+/// Returns a transaction in a checkpoint.
 fn found(chain: &mut Sui, digest: &str, paths: &str) -> Result<proto::ExecutedTransaction, String> {
     let asked = proto::GetTransactionRequest::default().with_digest(digest).with_read_mask(mask(paths));
     call(chain, "LedgerService/GetTransaction", &asked).map(|found: proto::GetTransactionResponse| found.transaction.unwrap())
@@ -152,7 +153,7 @@ fn a_transaction_is_executed_once_and_only_as_it_was_signed() {
     });
 }
 
-/// An account that signs what it is told to.
+/// An account that signs any transaction.
 struct Signer(Ed25519PrivateKey, Address);
 
 impl Signer {
@@ -175,7 +176,7 @@ impl Signer {
         Transaction { kind, sender: self.1, gas_payment, expiration: TransactionExpiration::None }
     }
 
-    /// Sends a transaction. Returns why it failed, or the words of the refusal.
+    /// Sends a transaction. Returns why it failed or was refused.
     fn send(&self, chain: &mut Sui, transaction: &Transaction) -> Result<(), String> {
         let signature: UserSignature = self.0.sign_transaction(transaction).unwrap();
         let executed = send(chain, transaction, &signature.to_bytes()).map_err(|trailers| trailers.replace("%20", " "))?;
@@ -191,7 +192,7 @@ fn split(coin: Argument) -> Command {
 const MAINNET: &str = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S";
 const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
 
-/// An empty payment: the address balance pays.
+/// Sets an empty payment, so that the address balance pays.
 fn from_balance(transaction: &mut Transaction, first: u64, last: u64, chain: &str) {
     transaction.gas_payment.objects.clear();
     let (min_epoch, max_epoch, chain) = (Some(first), Some(last), Digest::from_base58(chain).unwrap());
@@ -199,7 +200,7 @@ fn from_balance(transaction: &mut Transaction, first: u64, last: u64, chain: &st
         TransactionExpiration::ValidDuring { min_epoch, max_epoch, min_timestamp: None, max_timestamp: None, chain, nonce: 1 };
 }
 
-/// A payment that reserves a part of an account's balance, for an epoch.
+/// Sets a payment that reserves part of an account's balance for an epoch.
 fn reserve(transaction: &mut Transaction, owner: Address, now: u64, epoch: u64) {
     from_balance(transaction, now, now, MAINNET);
     let genesis = Digest::from_base58(MAINNET).unwrap();
@@ -213,7 +214,7 @@ fn give(coin: Argument) -> Command {
 #[test]
 fn what_a_validator_refuses_is_refused() {
     let world = World::new(Network::mainnet());
-    // The main network began with epoch 0; an epoch takes a day.
+    // The main network started with epoch 0. An epoch lasts a day.
     let now = (world.clock.millis() - 1_681_257_600_000) / 86_400_000;
     world.on(|chain| {
         let (user, relayer) = (Signer::new(USER), Signer::new(RELAYER));
@@ -239,7 +240,7 @@ fn what_a_validator_refuses_is_refused() {
             (with(&|other| from_balance(other, now, now, TESTNET)), "chain identifier is that of another network"),
             (with(&|other| reserve(other, user.1, now, now)), "is less than requested"),
             (with(&|other| reserve(other, relayer.1, now, now)), "coin reservation object id"),
-            // It is valid in its epoch and the next one.
+            // A reservation is valid in its epoch and the next one.
             (with(&|other| reserve(other, user.1, now, now - 1)), "is less than requested"),
             (with(&|other| reserve(other, user.1, now, now - 2)), "Transaction Expired"),
             (with(&|other| reserve(other, user.1, now, now + 1)), "Transaction Expired"),
@@ -269,7 +270,7 @@ fn what_a_validator_refuses_is_refused() {
         assert!(user.send(chain, &with(&|other| other.gas_payment.budget += 1)).unwrap_err().contains("is unavailable for consumption"));
         chain.mine(1);
 
-        // These are executed, fail, and cost gas.
+        // These are executed and fail, and cost gas.
         let failing = [
             (pure(1 << 40), pay.clone(), 50_000_000, "InsufficientCoinBalance in command 0"),
             (pure(1), vec![split(Argument::Gas)], 50_000_000, "UnusedValueWithoutDrop"),
@@ -350,7 +351,7 @@ fn deep_types_do_no_harm() {
         let asked = proto::GetBalanceRequest::default().with_owner(user).with_coin_type("vector<".repeat(1_000));
         let refusal = call::<proto::GetBalanceResponse>(chain, "StateService/GetBalance", &asked).unwrap_err();
         assert!(refusal.starts_with("grpc-status:3"), "{refusal}");
-        // A call whose type argument is a vector of vectors, as deep as BCS allows.
+        // A call whose type argument is a vector of vectors, nested as deep as BCS allows.
         let kind = [&[0, 0, 1, 0][..], &[0; 32], &[1, b'a', 1, b'b', 1], &[6; 490], &[1, 0]].concat();
         let data = [&[0][..], &kind, &[0; 32], &[0], &[0; 48], &[0]].concat();
         let transaction = proto::Transaction::default().with_bcs(proto::Bcs::default().with_value(data));

@@ -1,4 +1,5 @@
-//! countersign's own reader and wallet against the model of Sui, and the model's digests against the SDK's types.
+//! Tests countersign's own reader and wallet on the model of Sui, and compares the model's digests with those of the
+//! SDK's types.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -70,7 +71,7 @@ async fn countersign_pays_reads_and_redeems() {
     let balance = world.balance();
     assert!((990_000_000..1_000_000_000).contains(&balance), "{balance}: the amount and some gas are gone");
 
-    // The solver pays; the user redeems.
+    // The solver pays, and the user redeems.
     let terms = world.terms(false);
     world.on(|chain| {
         chain.lock(&terms).unwrap();
@@ -91,7 +92,7 @@ async fn countersign_pays_reads_and_redeems() {
     });
     let transaction = Some(redeemed.to_base58());
     assert_eq!(state(&nodes, &all.destination).await.0, HtlcState::Redeemed { secret: Some(SECRET), transaction });
-    // It cannot be redeemed twice, and a second try stops before the secret would be shown.
+    // It cannot be redeemed twice. A second attempt stops before it reveals the secret.
     let error = nodes.settle(&redeem, "sui_testnet", Attempt::First(Speed::Normal), &with, &policy).await.unwrap_err();
     assert!(matches!(&error, NodeError::Refused(refusal) if refusal.code().name() == "simulation_reverted"), "{error:?}");
 
@@ -133,7 +134,7 @@ async fn a_refund_waits_for_the_clock() {
     assert_eq!(world.on(|chain| chain.lock(&terms)).unwrap_err().split(", in").next(), Some("MoveAbort in command 1, abort code: 7"));
 }
 
-/// Moves all that the user has into the address balance. Nothing is left in coins.
+/// Moves all of the user's coins into the address balance.
 async fn gather(world: &World, nodes: &Nodes<Wire>) -> Address {
     let user = world.user();
     world.on(|chain| chain.fund_balance(&user, &format!("{}:sui", world.name), 0)).unwrap();
@@ -154,7 +155,7 @@ async fn an_owner_without_a_coin_pays_and_redeems() {
     let record = OrderRecord::from_json(order.record.as_bytes()).unwrap();
     let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
 
-    // The amount is split from the gas coin, which a reservation of the balance takes the place of.
+    // The amount is split from the gas coin. Here, a reservation of the balance replaces that coin.
     let mut unsigned: Unsigned = nodes.prepare(&verified, "sui_testnet", &user, Speed::Normal, &policy).await.unwrap();
     let summary = unsigned.summary().to_string();
     assert!(summary.contains("SUI of the sender's address balance, reserved in epoch"), "{summary}");
@@ -170,7 +171,7 @@ async fn an_owner_without_a_coin_pays_and_redeems() {
     assert_eq!(left.coins, 0, "what the reservation did not need is in the balance again");
     assert!((990_000_000..1_000_000_000).contains(&left.address_balance), "{left}");
 
-    // The solver pays; the user redeems with an empty payment.
+    // The solver pays, and the user redeems with an empty payment.
     let terms = world.terms(false);
     world.on(|chain| {
         chain.lock(&terms).unwrap();
@@ -214,7 +215,7 @@ async fn an_owner_without_a_coin_refunds() {
 async fn coins_and_the_balance_pay_together() {
     let world = World::new(Network::testnet());
     let (registry, nodes, order, policy, user) = (world.registry(), world.nodes(), world.order(), Policy::default(), world.user());
-    // Less than the amount in either place.
+    // Neither place holds the amount.
     world.on(|chain| {
         chain.fund_balance(&user, "sui_testnet:sui", 0).unwrap();
         chain.fund(&user, "sui_testnet:sui", 20_000_000).unwrap();
@@ -231,7 +232,7 @@ async fn coins_and_the_balance_pay_together() {
     send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
     world.on(|chain| chain.mine(1));
     assert!(matches!(state(&nodes, &all.source).await, (HtlcState::Locked(_), 1)));
-    // Too little in both together: the refusal says what is where.
+    // Both together hold too little. The refusal states both amounts.
     let error = pay(policy).await.unwrap_err();
     assert!(matches!(&error, NodeError::Refused(refusal) if refusal.to_string().contains("and the address balance 9")), "{error:?}");
 }

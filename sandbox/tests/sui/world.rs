@@ -1,4 +1,4 @@
-//! A chain, a user with coins, and a swap of SUI for SUI: the registry has it twice, because a swap is between two assets.
+//! A chain, a funded user, and a swap of SUI for SUI. The registry lists SUI twice, because a swap needs two assets.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use countersign_sandbox::http::Request;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 
-/// A secret that nobody guesses: a wallet refuses the hash of one like 7, 7, 7, ...
+/// A secret that cannot be guessed. A wallet refuses the hash of one like 7, 7, 7, ...
 pub(crate) const SECRET: [u8; 32] = *b"kCq0-8xJw_3nZ5tBv9LhRfY2uEoGs7aM";
 pub(crate) const AMOUNT: u64 = 3_000_000_000;
 pub(crate) const HOUR: u64 = 3_600_000;
@@ -52,7 +52,7 @@ impl World {
         let (clock, name) = (Arc::new(Clock::default()), network.chain.clone());
         let mut chain = Sui::new(network, Arc::clone(&clock));
         let account = chain.address_of(&accounts::key(USER));
-        // Two coins, so that paying needs both.
+        // Two coins, so that the payment needs both.
         for amount in [AMOUNT, 1_000_000_000] {
             chain.fund(&account, &format!("{name}:sui"), u128::from(amount)).unwrap();
         }

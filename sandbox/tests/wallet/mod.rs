@@ -1,4 +1,4 @@
-//! A wallet made of countersign's own parts, which reads and pays through the fronts of the sandbox's chains.
+//! A wallet made of countersign's own parts. It reads and pays through the interfaces of the sandbox's chains.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ pub fn secret_hash() -> [u8; 32] {
     Sha256::digest(SECRET).into()
 }
 
-/// Nothing here waits, so a future is ready when it is polled.
+/// Returns the output of a future. Nothing here waits, so the future is ready at the first poll.
 pub fn ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -46,7 +46,7 @@ pub fn ready<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The chains of a test, as a transport: the first label of a host is the name of the chain.
+/// The chains of a test, as a transport. The first label of a host is the name of the chain.
 pub struct Chains {
     pub clock: Arc<Clock>,
     engines: Mutex<BTreeMap<String, Box<dyn Engine>>>,
@@ -62,12 +62,12 @@ impl Chains {
         act(self.engines.lock().unwrap().get_mut(chain).expect("the chain").as_mut())
     }
 
-    /// Blocks come, and time passes as they do.
+    /// Makes blocks on a chain, and advances the clock by their time.
     pub fn mine(&self, chain: &str, blocks: u64) {
         let interval = self.with(chain, |engine| engine.interval());
         self.clock.advance(interval * blocks);
         self.with(chain, |engine| engine.mine(blocks));
-        // The other chains go on as well.
+        // The other chains make a block too.
         for engine in self.engines.lock().unwrap().values_mut() {
             engine.mine(1);
         }
@@ -130,7 +130,7 @@ pub fn chain_of(terms: &Terms) -> &str {
 }
 
 impl Swap {
-    /// A swap of amounts in base units; the user has the source's and some coins on both chains.
+    /// Returns a swap of amounts in base units. The user holds the source amount, and some coins on both chains.
     pub fn new(chains: &Arc<Chains>, source: (&str, u128), destination: (&str, u128)) -> Self {
         let registry = chains.registry();
         let key = accounts::key(accounts::USER);
@@ -188,7 +188,7 @@ impl Swap {
         })
     }
 
-    /// Returns the order as a line of a batch: request, response and record.
+    /// Returns the order as a line of a batch: the request, the response and the record.
     pub fn line(&self) -> Value {
         let mut result = self.chains.with(chain_of(&self.source), |engine| engine.payloads(&self.source)).unwrap();
         result.insert("order_id".to_owned(), json!(ORDER_ID));
@@ -220,7 +220,7 @@ impl Swap {
         verify_record(proposal, &self.registry, &policy).expect("a record that countersign accepts")
     }
 
-    /// Verifies the response, prepares it with what the nodes say, and signs it.
+    /// Verifies the response, prepares the transaction with the nodes' answers, and signs it.
     pub fn sign(&self, speed: Speed) -> Signed {
         let (line, policy) = (self.line().to_string(), Policy::default());
         let value = json::parse(line.as_bytes()).unwrap();
@@ -232,11 +232,11 @@ impl Swap {
 
     pub fn send(&self, chain: &str, transaction: &BroadcastTransaction) {
         ready(self.nodes.broadcast(chain, &transaction.id, &transaction.payload)).expect("accepted");
-        // Again is the same.
+        // Repeating the broadcast has no further effect.
         ready(self.nodes.broadcast(chain, &transaction.id, &transaction.payload)).expect("accepted again");
     }
 
-    /// Prepares a redemption or a refund, signs and sends it. Returns its id.
+    /// Prepares, signs and sends a redemption or a refund. Returns its id.
     pub fn recover(&self, recovery: &Recovery, terms: &Terms) -> String {
         let chain = chain_of(terms);
         let unsigned = ready(self.nodes.prepare_recovery(recovery, chain, &terms.owner, Speed::Normal, &Policy::default()));
@@ -265,7 +265,7 @@ impl Swap {
         self.chains.with(chain_of(terms), |engine| engine.events())
     }
 
-    /// The whole swap: the user pays, the solver pays, the user redeems, the solver redeems.
+    /// Runs a whole swap: the user pays, the solver pays, the user redeems, and the solver redeems.
     pub fn run(&self, is_gasless: bool) {
         let (source, destination) = (chain_of(&self.source), chain_of(&self.destination));
         let record = self.record();
@@ -312,7 +312,7 @@ impl Swap {
             matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(seen) } if bare(seen) == bare(&id)),
             "{state:?}"
         );
-        // Of coins, the fee is paid.
+        // Fees are paid in the chain's own coin.
         if ![":eth", ":bnb", ":trx"].iter().any(|coin| self.destination.asset.ends_with(coin)) {
             assert_eq!(self.balance(&self.destination), before + self.destination.amount);
         }
@@ -325,7 +325,7 @@ impl Swap {
         assert!(matches!(self.state(&record, true), HtlcState::Redeemed { .. }));
     }
 
-    /// The user pays, nothing happens, and the user takes it back.
+    /// The user pays, the solver does nothing, and the user refunds the payment.
     pub fn refund(&self) {
         let source = chain_of(&self.source);
         let record = self.record();
@@ -350,7 +350,7 @@ fn signed(mut unsigned: Unsigned) -> Signed {
     unsigned.finish().expect("complete")
 }
 
-/// Posts JSON to a chain.
+/// Posts JSON to a chain's interface.
 pub fn post(engine: &mut dyn Engine, path: &str, body: &Value) -> Value {
     let reply = raw(engine, "POST", path, body.to_string().as_bytes());
     serde_json::from_slice(&reply.body).expect("JSON")
