@@ -1,10 +1,10 @@
-"""Unpacks the kept inputs of a target into a folder, or keeps those of a folder that was minimised.
+"""Unpacks the stored inputs of a target into a folder, or stores those of a minimised folder.
 
     corpus.py unpack TARGET FOLDER
     corpus.py keep TARGET FOLDER
 
-What is kept is one file for each target, `corpus/TARGET.jsonl.xz`: a line of base64 for each input, the shortest first, up to 400 kB of
-inputs. The name of an input is its hash, so that unpacking twice changes nothing.
+Each target has one file, `corpus/TARGET.jsonl.xz`, with a line of base64 per input. The shortest inputs come first, up to 400 kB in total.
+The name of an input is its hash, so unpacking twice changes nothing.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Writes seeds for every target: lines, responses, records, keys and the registry of the fixtures, and honest readings of each chain."""
+"""Writes seeds for every target: the fixtures' lines, responses, records, keys and registry, and honest readings of each chain."""
 
 import base64
 import json
@@ -26,14 +26,14 @@ for family in ["evm", "tron", "starknet", "solana", "sui", "bitcoin"]:
             seed("record", name, json.dumps(case["order"]))
         if key := (case.get("wallet") or {}).get("secret_key"):
             seed("signatures", name, key)
-    # The first bytes choose the order, what happened on its chain, and what is known: see src/reader.rs. Without further bytes, every
-    # answer is honest.
+    # The first bytes choose the order, what happened on its chain, and what is already known: see src/reader.rs.
+    # Every answer after the end of the input is honest.
     for order in range(8):
         for story in range(8):
             for known in range(2):
                 seed(f"reader_{family}", f"{order}-{story}-{known}", bytes([order, story, known]))
 
-# The family and the order, then a transaction that a wallet has signed: see fuzz_targets/received.rs.
+# The family and the order, followed by a transaction that a wallet has signed: see fuzz_targets/received.rs.
 families = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"]
 for place, family in enumerate(families):
     for order, line in enumerate((fixtures / f"accept/{family}.jsonl").read_text().splitlines()[:16]):
@@ -45,7 +45,7 @@ for place, family in enumerate(families):
                 signed = bytes.fromhex(text.removeprefix("0x")) if is_hex else base64.b64decode(text)
                 seed("received", f"{family}-{order}-{name}", bytes([place, order]) + signed)
                 if family == "solana":
-                    # What a node says that the transaction did.
+                    # A node's report on the effects of the transaction.
                     effect = {"transaction": [base64.b64encode(signed).decode(), "base64"], "meta": {"err": None}}
                     seed("received", f"{family}-{order}-{name}-effect", bytes([place, order]) + json.dumps(effect).encode())
 word = "01b41cbd4bbcc3c5b968a04d3fbdd8c1648a39ff6d9a3929b4840cea1142bc65"
@@ -55,7 +55,7 @@ for place, prefix in [(0, "0x"), (1, "")]:
     info = {"id": word, "receipt": {"result": "SUCCESS"}, "log": [log]}
     seed("received", f"{families[place]}-effect", bytes([place, 0]) + json.dumps(info if place else receipt).encode())
 
-# The kind, then a document: see fuzz_targets/documents.rs.
+# The kind, followed by a document: see fuzz_targets/documents.rs.
 entries = [
     '{"at":"2025-11-01T00:00:00Z","event":"sending","what":"funding"}',
     '{"at":"2025-11-01T00:00:00Z","event":"secret_leaving","path":"own"}',
@@ -67,19 +67,21 @@ seed("documents", "phrase", b"\2legal winner thank year wave sausage worth usefu
 seed("documents", "policy", b"\4{}")
 seed("documents", "response", b'\3{"status":"Ok","result":[]}')
 
-# The order and what is asked: see src/nodes.rs. Without further bytes, every answer is the first that such a request once had.
+# The order and the question: see src/nodes.rs. After the end of the input, every answer is the first recorded one for
+# such a request.
 for order in range(0, 72, 3):
     for question in [*range(8), 192, 224, 225]:
         seed("nodes", f"{order}-{question}", bytes([order, question]))
         seed("nodes", f"{order}-{question}-any", bytes([order, question]) + bytes([200, 10, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]) * 12)
 
-# What the owner can do and which order it is, then steps: see crates/client/tests/enumerate/interleave.rs. These pay, wait, and redeem.
+# The owner's options and the order, followed by steps: see crates/client/tests/enumerate/interleave.rs. These steps
+# pay, wait and redeem.
 steps = bytes([7, 0]) + bytes([130, 0, 0, 0, 0]) * 2 + bytes([3, 0]) + bytes([130, 0, 0, 0, 0]) + bytes([2, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]) * 2
 seed("driver", "complete", steps + bytes([3, 0, 8, 0, 8, 1]) + bytes([130, 0, 0, 0, 0]))
 seed("driver", "refund", bytes([7, 0]) + bytes([130, 0, 0, 0, 0]) * 2 + bytes([3, 0, 1, 255, 1, 255]) + bytes([130, 0, 0, 0, 0]) * 2)
 seed("driver", "faults", bytes(range(256)) * 2)
 
-# The number of calls and the status, then a body: see fuzz_targets/json_rpc.rs.
+# The number of calls and the status, followed by a body: see fuzz_targets/json_rpc.rs.
 replies = {
     "one": (1, '{"jsonrpc":"2.0","id":0,"result":{"number":"0x1"}}'),
     "batch": (2, '[{"id":1,"result":[1,"2",null]},{"id":0,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}}]'),

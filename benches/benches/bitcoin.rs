@@ -1,4 +1,5 @@
-//! Bitcoin: what verification costs beside the one curve operation that it needs, and the choice among 10,000 coins.
+//! Bitcoin: the cost of verification compared with the single curve operation that it needs, and coin selection among
+//! 10,000 coins.
 
 use std::hint::black_box;
 
@@ -42,7 +43,7 @@ fn main() {
     }
 
     group.sample_size(20);
-    // Values without a pattern: branch and bound meets neither the best nor the worst case.
+    // The values have no pattern, so branch and bound meets neither its best nor its worst case.
     let many = |small: u64| (0..10_000_u64).map(move |index| small + index.wrapping_mul(2_654_435_761) % (small * 10));
     for (name, small) in [(COINS, 1_000), (NO_MATCH, 5)] {
         let utxos: Vec<_> = (0..).zip(many(small)).map(|(index, value)| coin(index, value + 90)).collect();

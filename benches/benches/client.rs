@@ -1,6 +1,6 @@
-//! What a call costs beside the network, and what following many orders takes: `cargo bench --bench client`.
+//! The cost of a call without the network, and of following many orders: `cargo bench --bench client`.
 //!
-//! The aims: below 100 us a call, and 10,000 orders in one process in flat memory.
+//! The aims are less than 100 us per call, and 10,000 orders in one process without growing memory.
 
 use std::fs;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 const CASES: &str = include_str!("../../fixtures/accept/evm.jsonl");
 const CASE: &str = "evm-record-bitcoin-v3";
 
-/// The service in memory: each answer is there at once, and only waits take (virtual) time.
+/// A service in memory. Answers come at once, and only waiting takes (virtual) time.
 struct Memory {
     response: Vec<u8>,
     record: String,
@@ -45,7 +45,7 @@ impl Transport for Memory {
             ("POST", _) => self.response.clone(),
             ("PATCH", _) => br#"{"status":"Ok","result":"0xab"}"#.to_vec(),
             (_, "/v2/quote") => br#"{"status":"Ok","result":[{"source":{"asset":"arbitrum:wbtc","amount":"1","display":"1","value":"1"},"destination":{"asset":"bitcoin:btc","amount":"1","display":"1","value":"1"},"solver_id":"s"}]}"#.to_vec(),
-            // The record of whatever order is asked for.
+            // The record of the requested order.
             _ => self.record.replace(&self.id, path.rsplit('/').next().unwrap_or_default()).into_bytes(),
         };
         Ok(Response::new(200, body))
@@ -90,9 +90,9 @@ fn calls(c: &mut Criterion) {
     group.finish();
 }
 
-/// Follows 10,000 orders for an hour of virtual time and prints what the process holds on the way.
+/// Follows 10,000 orders for an hour of virtual time, and prints how much memory the process uses meanwhile.
 fn tracking() {
-    // Where benches only prove that they run, as in CI, a few do.
+    // A few orders are enough where benches only have to run without failing, as in CI.
     let count = if std::env::args().any(|argument| argument == "--test") { 100 } else { 10_000 };
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("a registry");
     let client = Client::new(Api::new("https://service.example", None).expect("an address"), Memory::new());
@@ -119,7 +119,7 @@ fn tracking() {
     }
 }
 
-/// Bytes that the process holds in memory; 0 where the system does not say.
+/// Returns the resident memory in bytes, or 0 if the system does not report it.
 fn resident() -> usize {
     let pages = fs::read_to_string("/proc/self/statm").ok().and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
     pages.unwrap_or_default() * 4096

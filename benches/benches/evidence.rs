@@ -1,5 +1,6 @@
-//! What evidence costs beside the network: decoding what a chain says about one HTLC, and judging it:
-//! `cargo bench --bench evidence`. No family has an aim; a driver that follows 1,000 orders does this some dozen times a second.
+//! The cost of evidence without the network: decoding what a chain says about one HTLC, and judging it (`cargo bench
+//! --bench evidence`). There is no aim for any family. A driver that follows 1,000 orders does this several dozen
+//! times per second.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -31,7 +32,7 @@ const NOW: u64 = 1_800_000_000;
 const INITIATED: u64 = 21_000_000;
 const LATEST: u64 = INITIATED + 99;
 
-/// Returns the verified terms of an order whose both sides are on one EVM chain.
+/// Returns the verified terms of an order with both sides on one EVM chain.
 fn terms(registry: &Registry) -> VerifiedTerms {
     let line = case(CASES, "evm-record-same-chain");
     let value = json::parse(line.as_bytes()).expect("JSON");
@@ -39,7 +40,7 @@ fn terms(registry: &Registry) -> VerifiedTerms {
     verify_record(proposal, registry, &Policy::default()).expect("a record").terms
 }
 
-/// Returns the six words of an open order, as version 3 stores it.
+/// Returns the six words of an open order in the storage layout of version 3.
 fn words(terms: &VerifiedTerms) -> Vec<u8> {
     let leg = &terms.destination;
     let party = |bytes: &[u8]| U256::from_be_slice(bytes);
@@ -54,7 +55,7 @@ fn words(terms: &VerifiedTerms) -> Vec<u8> {
     words.iter().flat_map(U256::to_be_bytes::<32>).collect()
 }
 
-/// A node in memory that knows one order.
+/// A node in memory with a single order.
 struct Node {
     words: String,
     token: String,
@@ -103,7 +104,7 @@ impl Transport for Node {
     }
 }
 
-/// Returns a transaction that pays an HTLC, and the HTLC's tree.
+/// Returns a transaction that funds an HTLC, and the HTLC's script tree.
 fn payment() -> (Vec<u8>, Transaction, Tree) {
     let key = |digit: u8| {
         let secret = countersign::bitcoin::bitcoin::secp256k1::SecretKey::from_slice(&[digit; 32]).expect("a key");

@@ -1,4 +1,5 @@
-//! EVM: what verification costs beside the signature that it precedes, and beside the usual unverified path.
+//! EVM: the cost of verification compared with the signature that follows it, and with the usual path without
+//! verification.
 
 use std::hint::black_box;
 
@@ -24,7 +25,7 @@ const LIBSECP: &str = "libsecp256k1 signature";
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
     let policy = Policy::default();
-    // Approval, initiate and typed data: the fullest answer.
+    // The most complete response, with approval, initiate and typed data.
     let line = case(CASES, "evm-token-approval-unlimited");
     let value = json::parse(line.as_bytes()).expect("JSON");
     let case = Case::from_value(&value).expect("case");
@@ -53,7 +54,7 @@ fn main() {
         )
     });
 
-    // Peers: what wallets do today, without any verification.
+    // The peers do what wallets do today, without verification.
     let response = member(&line, "response");
     let body: Value = serde_json::from_str(&response).expect("JSON");
     let typed_data = body["result"]["typed_data"].to_string();
@@ -80,7 +81,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// Returns a transaction as a wallet builds it from the answer, unchecked.
+/// Returns a transaction built from the response as wallets do, without checks.
 fn by_hand(call: &Value) -> TxEip1559 {
     let text = |name: &str| call[name].as_str().expect("text");
     TxEip1559 {

@@ -1,6 +1,8 @@
-//! Solana: what verification costs beside the signature that it precedes. Accounts derived from a program are searched for
-//! with SHA-256 and a curve check a try, and those of an order have to be derived to be compared: that is the floor, a row
-//! of its own. A token program's two own accounts follow from the pins, and are kept with the registry.
+//! Solana: the cost of verification compared with the signature that follows it.
+//!
+//! Finding an account derived from a program takes several tries, each with a SHA-256 hash and a curve check. An
+//! order's own accounts have to be derived to be compared, so this search is the floor and has its own row. The two
+//! accounts of a token program itself depend only on the pins, and are cached with the registry.
 
 use std::hint::black_box;
 
@@ -26,7 +28,7 @@ fn main() {
         let line = case(CASES, id);
         let mut group = criterion.benchmark_group(name);
         steps::<Solana>(&mut group, &line, &registry);
-        // What wallets do today: read the bytes, take the message. Nothing is checked.
+        // What wallets do today: decode the bytes and take the message, without checks.
         let response = member(&line, "response");
         group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response))));
         let seeds = seeds(&line);
@@ -52,7 +54,7 @@ fn unverified(response: &str) -> Vec<Vec<u8>> {
 
 type Seeds = Vec<(Vec<Vec<u8>>, Address)>;
 
-/// Returns the seeds of each account that is an order's own.
+/// Returns the seeds of each account that belongs to the order alone.
 fn seeds(line: &str) -> Seeds {
     let line: Value = serde_json::from_str(line).expect("JSON");
     let registry: Value = serde_json::from_str(REGISTRY).expect("JSON");
@@ -71,7 +73,7 @@ fn seeds(line: &str) -> Seeds {
 fn derive(all: &Seeds) -> Vec<Address> {
     let accounts = all.iter().map(|(seeds, program)| {
         let seeds: Vec<_> = seeds.iter().map(Vec::as_slice).collect();
-        // The quicker of the library's two searches: verification uses it too.
+        // The faster of the library's two searches, which verification also uses.
         match seeds.as_slice() {
             [a, b] => Address::derive_program_address(&[a, b], program),
             [a, b, c] => Address::derive_program_address(&[a, b, c], program),

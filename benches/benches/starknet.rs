@@ -1,4 +1,4 @@
-//! Starknet: what verification and the two hashes cost beside the signature that they precede, and beside the general
+//! Starknet: the cost of verification and the two hashes compared with the signatures that follow, and with general
 //! libraries.
 
 use std::hint::black_box;
@@ -21,19 +21,19 @@ const PEER: &str = "peer, serde_json, general SNIP-12 and starknet-crypto hashes
 
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
-    // Approval, initiate and typed data: the fullest answer.
+    // The most complete response, with approval, initiate and typed data.
     let line = case(CASES, "starknet-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
     steps::<Starknet>(&mut group, &line, &registry);
 
-    // What wallets do today, without any verification.
+    // What wallets do today, without verification.
     let (request, response) = (member(&line, "request"), member(&line, "response"));
     let request: Value = serde_json::from_str(&request).expect("JSON");
     let owner = felt(&request["source"]["owner"]);
     group.bench_function(PEER, |b| b.iter(|| by_hand(black_box(&response), owner)));
 
-    // No implementation on this library can take less.
+    // The minimum for any implementation with this library.
     let body: Value = serde_json::from_str(&response).expect("JSON");
     let calldata = calldata(&body["result"]);
     group.bench_function(rows::STARK_HASHES, |b| {
@@ -49,7 +49,7 @@ fn main() {
     });
     let nonce = rfc6979_generate_k(&hash, &key, None);
     let [key, hash, nonce] = [key, hash, nonce].map(|felt| pathfinder_crypto::Felt::from_be_bytes(felt.to_bytes_be()).expect("a felt"));
-    // Without the nonce, which the family computes itself.
+    // Without the nonce, which the family's crate computes itself.
     group.bench_function(LIBRARY, |b| b.iter(|| ecdsa_sign_k(black_box(key), hash, nonce).expect("signature")));
     group.finish();
     criterion.final_summary();
@@ -59,7 +59,7 @@ fn felt(value: &Value) -> Felt {
     Felt::from_hex(value.as_str().expect("text")).expect("a felt")
 }
 
-/// Transaction and message hash as a wallet makes them of the answer, unchecked.
+/// Returns the transaction hash and the message hash, computed from the response as wallets do, without checks.
 fn by_hand(response: &str, sender: Felt) -> [Felt; 2] {
     let body: Value = serde_json::from_str(response).expect("JSON");
     let result = &body["result"];
@@ -77,7 +77,7 @@ fn calldata(result: &Value) -> Vec<Felt> {
     calldata
 }
 
-/// By the library that the Starknet family hashes with.
+/// Hashes with the library that the Starknet crate uses.
 fn poseidon(felts: &[Felt]) -> Felt {
     let hash = felts.iter().fold(PoseidonHasher::new(), |hasher, felt| hasher.chain(MontFelt::from_raw(felt.to_raw_reversed())));
     Felt::from_bytes_be(&hash.finish().to_be_bytes())
@@ -90,7 +90,7 @@ fn transaction_hash(calldata: &[Felt], sender: Felt, poseidon: fn(&[Felt]) -> Fe
     poseidon(&[invoke, Felt::THREE, sender, fees, nothing, chain, Felt::ONE, Felt::ZERO, nothing, calldata])
 }
 
-/// As many felts as domain, amount, secret hash, struct and message have, whatever they are.
+/// Hashes as many felts as the domain, amount, secret hash, struct and message have. Their values do not matter.
 fn message_hash(felts: &[Felt], sender: Felt) -> Felt {
     let [domain, amount, words, message] = [5, 3, 8, 5].map(|len| poseidon(&felts[..len]));
     poseidon(&[domain, sender, amount + words, message])

@@ -1,4 +1,4 @@
-//! Sui: what verification costs beside the signature that it precedes.
+//! Sui: the cost of verification compared with the signature that follows it.
 
 use std::hint::black_box;
 
@@ -21,10 +21,10 @@ fn main() {
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);
     steps::<Sui>(&mut group, &line, &registry);
-    // What wallets do today: read the bytes, add the gas, hash. Nothing is checked.
+    // What wallets do today: decode the bytes, add the gas and hash, without checks.
     let response = member(&line, "response");
     group.bench_function(PEER, |b| b.iter(|| unverified(black_box(&response)).signing_digest()));
-    // What no verification by these libraries can leave out: no rule, no allocation of ours is in it.
+    // The minimum for any verification with these libraries. It includes none of our rules and allocations.
     let request = member(&line, "request");
     let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     group.bench_function(FLOOR, |b| b.iter(|| floor(black_box(&response), &request, &registry)));
@@ -41,7 +41,7 @@ fn floor(response: &str, request: &CreateOrder, registry: &Registry) -> (usize, 
         let kind: TransactionKind = bcs::from_bytes(&bytes).expect("a kind");
         let written = bcs::to_bytes(&kind).expect("BCS");
         let mut hasher = Hasher::new();
-        // Sender, one coin and the rest of the gas data are 185 bytes more.
+        // The sender, one coin and the other gas data take 185 more bytes.
         hasher.update(&written);
         hasher.update([0; 185]);
         Ok((written.len(), hasher.finalize()))

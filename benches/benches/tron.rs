@@ -1,4 +1,4 @@
-//! Tron: what verification costs beside the signature that it precedes.
+//! Tron: the cost of verification compared with the signature that follows it.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ const GROUP: &str = "tron";
 
 fn main() {
     let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
-    // Approval, initiate and typed data: the fullest answer.
+    // The most complete response, with approval, initiate and typed data.
     let line = case(CASES, "tron-token-approval-unlimited");
     let mut criterion = criterion();
     let mut group = criterion.benchmark_group(GROUP);

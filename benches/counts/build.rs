@@ -1,4 +1,4 @@
-//! Tells the program which compiler makes it, and for which target.
+//! Passes the compiler's version and the target to the program.
 
 use std::env;
 use std::process::Command;

@@ -1,7 +1,8 @@
 // Signs the orders of a file with the family's usual SDK, without verification:
-//   node orders.mjs <family> <cases.jsonl>            one line of artefacts for each order
-//   node orders.mjs <family> <cases.jsonl> <seconds>  the median time of an order, in nanoseconds
-// Like the Rust contenders: the request and the wallet's own values are in memory, the response and the keys are text.
+//   node orders.mjs <family> <cases.jsonl>            prints a line of artefacts for each order
+//   node orders.mjs <family> <cases.jsonl> <seconds>  prints the median time of an order, in nanoseconds
+// As for the Rust contenders, the request and the wallet's own values are in memory, and the response and the keys
+// are text.
 import { readFile } from 'node:fs/promises';
 
 const [family, file, seconds] = process.argv.slice(2);
@@ -15,7 +16,7 @@ async function pass() {
   return Number(process.hrtime.bigint() - started) / orders.length;
 }
 
-/** Passes for as long as is asked, and at least `least` of them. */
+/** Runs passes for a duration, but at least `least` of them. */
 async function passes(nanoseconds, least) {
   const times = [];
   const end = process.hrtime.bigint() + BigInt(Math.round(nanoseconds));
@@ -23,7 +24,7 @@ async function passes(nanoseconds, least) {
   return times.sort((a, b) => a - b);
 }
 
-/** Every text of the artefacts by its JSON pointer, as the Rust contenders print them. */
+/** Returns every text of the artefacts by its JSON pointer, as the Rust contenders print them. */
 function leaves(value, at = '') {
   if (typeof value === 'string') return { [at]: value };
   return Object.assign({}, ...Object.entries(value ?? {}).map(([key, member]) => leaves(member, `${at}/${key}`)));
@@ -34,7 +35,7 @@ if (seconds === undefined) {
     console.log(JSON.stringify({ id, artefacts: leaves(await sign(request, wallet, response)) }));
   }
 } else {
-  // The compiler of Node has seen every order a few times before anything counts.
+  // Node's compiler sees every order a few times before the measurement.
   await passes(Number(seconds) * 5e8, 2);
   const times = await passes(Number(seconds) * 1e9, 3);
   console.log(times[times.length >> 1]);

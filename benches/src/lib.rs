@@ -1,5 +1,5 @@
-//! What the benches of all families share: their cases, the steps of an order, the paths of [`orders`] and the rows of the
-//! tables.
+//! The parts that the benches of all families share: their cases, the steps of an order, the paths in [`orders`], and
+//! the rows of the tables.
 
 pub mod orders;
 pub mod rows;
@@ -16,24 +16,24 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion};
 use serde_json::Value;
 
-/// The registry that all fixtures are judged by.
+/// The registry for all fixtures.
 pub const REGISTRY: &str = include_str!("../../fixtures/registry.json");
 
 /// Returns a family by its name.
 ///
 /// # Panics
 ///
-/// If no family has this name.
+/// Panics if no family has this name.
 pub fn family(name: &str) -> Family {
     let found = countersign::FAMILIES.iter().find(|family| family.name() == name);
     *found.unwrap_or_else(|| panic!("no family {name}"))
 }
 
-/// Reads a file of cases, one a line.
+/// Reads a file of cases, one per line.
 ///
 /// # Panics
 ///
-/// If the file cannot be read.
+/// Panics if the file cannot be read.
 pub fn read_cases(file: &str) -> Vec<String> {
     fs::read_to_string(file).expect("a file of cases").lines().map(str::to_owned).collect()
 }
@@ -42,44 +42,44 @@ pub fn read_cases(file: &str) -> Vec<String> {
 ///
 /// # Panics
 ///
-/// If the fixtures hold no such case: the bench would measure nothing.
+/// Panics if the fixtures have no such case, because the bench would measure nothing.
 pub fn case(lines: &str, id: &str) -> String {
     let start = format!("{{\"id\":\"{id}\"");
     let line = lines.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no case {id}"));
     input_of(line)
 }
 
-/// Returns the input part of a fixture line: the rest says what is expected.
+/// Returns the input part of a fixture line. The rest states the expected result.
 ///
 /// # Panics
 ///
-/// If the line is not a fixture.
+/// Panics if the line is not a fixture.
 pub fn input_of(line: &str) -> String {
     let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
     format!("{input}}}")
 }
 
-/// One member of a case as its own text, as a wallet receives it.
+/// Returns one member of a case as text, as a wallet receives it.
 ///
 /// # Panics
 ///
-/// If the case has no such member.
+/// Panics if the case has no such member.
 pub fn member(case: &str, name: &str) -> String {
     let case: Value = serde_json::from_str(case).expect("a fixture is JSON");
     serde_json::to_string(case.get(name).expect(name)).expect("JSON")
 }
 
-/// Benches of one family.
+/// Returns criterion, configured for the benches of one family.
 pub fn criterion() -> Criterion {
     Criterion::default().configure_from_args()
 }
 
-/// Benches the steps from the response's text to its signatures, as a wallet that embeds one family takes them: the registry is
-/// loaded, the request and the wallet's own nonce, fees and coins are values, the key is read.
+/// Benches the steps from the response's text to its signatures, as in a wallet that embeds one family. The registry
+/// is loaded, the request and the wallet's nonce, fees and coins are values, and the key is parsed.
 ///
 /// # Panics
 ///
-/// If the case is not accepted: the bench would measure a refusal.
+/// Panics if the case is refused, because the bench would measure a refusal.
 pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str, registry: &Registry) {
     let policy = Policy::default();
     let (request, response, wallet) = (member(line, "request"), member(line, "response"), member(line, "wallet"));
@@ -96,7 +96,8 @@ pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str
     let prepare = || verify(proposal()).prepare(wallet()).expect("prepare");
     let [parse, verified, prepared, parsed_prepared, summary, sign] = rows::STEPS;
     group.bench_function(parse, |b| b.iter(|| json::parse(black_box(response.as_bytes())).expect("JSON")));
-    // What a step takes by value is made beforehand; that it is dropped is part of the step, as is the drop of the result.
+    // Values that a step consumes are created beforehand. Dropping them, and dropping the result, is part of the
+    // step.
     group.bench_function(verified, |b| b.iter_batched(proposal, |proposal| drop(verify(black_box(proposal))), BatchSize::SmallInput));
     group.bench_function(prepared, |b| {
         b.iter_batched(
@@ -129,13 +130,13 @@ pub fn steps<F: JsonFamily>(group: &mut BenchmarkGroup<'_, WallTime>, line: &str
     });
 }
 
-/// Returns where builds and measurements are.
+/// Returns the directory of builds and measurements.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from)
 }
 
-/// Returns the rows of a group that have been measured, each with its median in nanoseconds: the steps in their order, then
-/// the others from the quickest to the slowest.
+/// Returns the measured rows of a group, each with its median in nanoseconds. The steps come first, in their order,
+/// then the other rows, fastest first.
 pub fn medians(group: &str) -> Vec<(String, f64)> {
     let folders = fs::read_dir(target().join("criterion").join(group)).into_iter().flatten().flatten();
     let names = folders.filter_map(|folder| folder.file_name().into_string().ok());
@@ -147,7 +148,7 @@ pub fn medians(group: &str) -> Vec<(String, f64)> {
     rows
 }
 
-/// Returns the full name of a row, which its folder may have cut, and its median.
+/// Returns the full name of a row, which the folder's name may truncate, and its median.
 fn median(group: &str, folder: &str) -> Option<(String, f64)> {
     let read = |file: &str| -> Option<Value> {
         let path = target().join("criterion").join(group).join(folder).join("new").join(file);

@@ -1,9 +1,9 @@
-//! The rows that tables and aims refer to by name, and the groups of criterion's results.
+//! The names of the rows that tables and aims refer to, and the groups of criterion's results.
 
-/// The steps that every family's path has, in their order.
+/// The steps of every family's path, in order.
 pub const STEPS: [&str; 6] = ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload"];
 
-/// The step that the aims are about.
+/// The step that the aims refer to.
 pub const PREPARED: &str = STEPS[3];
 
 /// A signature over secp256k1.
@@ -14,11 +14,11 @@ pub const ED25519: &str = "ed25519-dalek signature";
 pub const STARK: &str = "starknet-crypto signature";
 /// The two hashes of a Starknet order.
 pub const STARK_HASHES: &str = "floor, the two hashes alone";
-/// The accounts of a Solana order that follow from its terms.
+/// The accounts of a Solana order that are derived from its terms.
 pub const DERIVED_ACCOUNTS: &str = "floor, derived accounts";
 /// The taproot address of an HTLC.
 pub const ADDRESS: &str = "address recomputed and compared";
-/// The one curve operation of such an address.
+/// The single curve operation of such an address.
 pub const TWEAK: &str = "k256 tweak";
 
 /// Every group, with the row that its ratios refer to.

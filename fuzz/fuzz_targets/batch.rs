@@ -1,4 +1,4 @@
-//! Any bytes as a line of the batch.
+//! Processes arbitrary bytes as a batch line.
 #![no_main]
 
 use countersign::Policy;

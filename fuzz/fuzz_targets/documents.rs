@@ -1,5 +1,5 @@
-//! Any bytes as a document that is kept or exchanged: a receipt, a line of a journal, a rescue phrase, a response of the service. The first
-//! byte chooses which.
+//! Parses arbitrary bytes as a document that is stored or exchanged: a receipt, a journal line, a rescue phrase, or a
+//! response of the service. The first byte chooses the kind.
 #![no_main]
 
 use countersign::{OrderRecord, Policy, Registry};

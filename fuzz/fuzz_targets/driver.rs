@@ -1,5 +1,6 @@
-//! One order whose chains, service, replies, writes, restarts and clock the input decides: no interleaving of them breaks a rule of the
-//! driver's decisions, or loses what could be kept. The story is that of the client's tests.
+//! Drives one order. The input decides about its chains, service, replies, writes, restarts and clock. No
+//! interleaving may break a rule of the driver's decisions or lose money that could be kept. The simulated world is
+//! that of the client's tests.
 #![no_main]
 #![allow(dead_code, reason = "the tests use more of what they share")]
 

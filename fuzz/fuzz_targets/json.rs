@@ -1,4 +1,4 @@
-//! Any bytes as JSON, and the salvage of a line's id.
+//! Parses arbitrary bytes as JSON, and extracts the id from a damaged line.
 #![no_main]
 
 use countersign::json;

@@ -1,4 +1,5 @@
-//! Any bytes as the body of a response to JSON-RPC calls. The first byte is the number of calls, the second chooses the status.
+//! Parses arbitrary bytes as the body of a JSON-RPC response. The first byte is the number of calls, and the second
+//! chooses the status.
 #![no_main]
 
 use countersign::reader::json_rpc::{answers, decode, encode};
@@ -24,14 +25,14 @@ fuzz_target!(|input: &[u8]| {
     if status == 200 {
         assert_eq!(decoded, read);
     }
-    // Results that are written again, as a node would answer these calls in another order, are read again.
+    // Writes the results again in another order of the calls, as a node might, and parses them again.
     let results: Vec<_> =
         decoded.iter().map(|answer| if let Answer::Result(text) = answer { std::str::from_utf8(text).ok() } else { None }).collect();
     if let Some(results) = results.into_iter().collect::<Option<Vec<_>>>() {
         let requests: Vec<_> = results.iter().map(|text| Request::json_rpc("any", text)).collect();
         assert_eq!(encode(&requests).is_some(), calls > 0);
         let replies: Vec<_> = results.iter().enumerate().rev().map(|(id, text)| format!(r#"{{"id":{id},"result":{text}}}"#)).collect();
-        // A single reply stays single, because its result may be as deep as a reply may be.
+        // A single reply stays single, because its result may be as deep as a whole reply.
         let body = if let [reply] = replies.as_slice() { reply.clone() } else { format!("[{}]", replies.join(",")) };
         assert_eq!(decode(body.as_bytes(), calls).as_ref(), Ok(&decoded));
     }

@@ -1,4 +1,4 @@
-//! Any answers of endpoints to what is read of a chain beside its HTLCs.
+//! Gives arbitrary endpoint answers to everything that is read from a chain other than HTLCs.
 #![no_main]
 
 use countersign_fuzz::nodes;

@@ -1,4 +1,4 @@
-//! Any bytes as a policy file.
+//! Parses arbitrary bytes as a policy file.
 #![no_main]
 
 use countersign::Policy;

@@ -1,4 +1,4 @@
-//! Any answers of an endpoint to the reader of this family's HTLCs.
+//! Gives arbitrary endpoint answers to the reader of this family's HTLCs.
 #![no_main]
 
 use countersign_fuzz::chains;

@@ -1,5 +1,5 @@
-//! Any bytes as a transaction that a wallet has signed for an order, and as what a node says that a transaction did. The first byte chooses the
-//! family, the second one the order.
+//! Parses arbitrary bytes as a transaction that a wallet signed for an order, and as a node's report on the effects
+//! of a transaction. The first byte chooses the family, the second the order.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -27,13 +27,13 @@ fuzz_target!(|input: &[u8]| {
     let [family, order, transaction @ ..] = input else { return };
     let orders = &ORDERS[usize::from(*family) % ORDERS.len()];
     let order = &orders[usize::from(*order) % orders.len()];
-    // No text proves a payment twice: cut by its last byte, it is not JSON any more.
+    // No second text proves the same payment: without its last byte, the text is not valid JSON.
     if countersign_json::find_payment(order, transaction).is_ok() {
         let cut = transaction.trim_ascii_end();
         assert!(countersign_json::find_payment(order, &cut[..cut.len() - 1]).is_err());
     }
     if order.matches_bytes(transaction).is_ok() {
-        // One byte less is another transaction, or none.
+        // Without its last byte, it is another transaction or none.
         assert!(order.matches_bytes(&transaction[..transaction.len() - 1]).is_err());
     }
 });

@@ -1,4 +1,4 @@
-//! Any bytes as an order record, by itself and beside an honest response.
+//! Parses arbitrary bytes as an order record, alone and together with an honest response.
 #![no_main]
 
 use countersign::{Family, OrderRecord, Policy, Proposal, json};

@@ -1,4 +1,4 @@
-//! Any bytes as a registry file. What is read is written as it is read.
+//! Parses arbitrary bytes as a registry file. A parsed registry must not change when it is written and parsed again.
 #![no_main]
 
 use countersign::Registry;

@@ -1,4 +1,4 @@
-//! Any text as a signature, a key or the name of a request.
+//! Parses arbitrary text as a signature, a key or the name of a request.
 #![no_main]
 
 use countersign::{RequestId, bitcoin, evm, solana, starknet, sui};

@@ -1,4 +1,4 @@
-//! Any bytes as the response to an order of this family.
+//! Verifies arbitrary bytes as the response to an order of this family.
 #![no_main]
 
 use countersign::Family;

@@ -1,11 +1,11 @@
-//! Decisions from the input.
+//! Reads a target's decisions from the input.
 
-/// The bytes that are left of the input. Where it ends, every further byte is zero.
+/// The unread bytes of the input. Beyond its end, every byte is zero.
 #[derive(Debug)]
 pub struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// Creates the decisions of an input.
+    /// Creates a reader of an input.
     pub const fn new(input: &'a [u8]) -> Self {
         Self(input)
     }
@@ -17,28 +17,28 @@ impl<'a> Bytes<'a> {
         *first
     }
 
-    /// Takes a number of at most 64 bits.
+    /// Takes a number of up to 64 bits.
     pub fn number(&mut self) -> u64 {
         (0..8).fold(0, |number, _| number << 8 | u64::from(self.byte()))
     }
 
-    /// Takes a number below `end`; 0 if that is 0.
+    /// Takes a number below `end`. Returns 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let number = usize::from(self.byte()) << 8 | usize::from(self.byte());
         number.checked_rem(end).unwrap_or_default()
     }
 
-    /// Takes one of some choices.
+    /// Takes one of several choices.
     pub fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
         &choices[usize::from(self.byte()) % choices.len()]
     }
 
-    /// Returns the bytes that are left.
+    /// Returns the unread bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    /// Takes some bytes, with their length first: at most 65,535, and at most what is left.
+    /// Takes a byte string, preceded by its length: at most 65,535 bytes, and at most the unread ones.
     pub fn some(&mut self) -> &'a [u8] {
         let length = usize::from(self.byte()) << 8 | usize::from(self.byte());
         let (some, rest) = self.0.split_at(length.min(self.0.len()));

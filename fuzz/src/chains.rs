@@ -1,4 +1,4 @@
-//! The in-memory chains of the testkit, as [`read`] needs them.
+//! The testkit's in-memory chains, in the form that [`read`] needs.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use countersign_testkit::{all_fixtures, chain};
 
 use crate::reader::{Chain, Orders, Story, read};
 
-/// Defines the function of a target.
+/// Defines the function of each reader target.
 macro_rules! targets {
     ($($(#[$doc:meta])* $name:ident: $chain:ty),+ $(,)?) => {
         $(
@@ -37,7 +37,7 @@ targets! {
     bitcoin: Bitcoin,
 }
 
-/// Returns the terms of every record of the fixtures.
+/// Returns the terms of every record in the fixtures.
 fn records() -> &'static [VerifiedTerms] {
     static RECORDS: LazyLock<Vec<VerifiedTerms>> = LazyLock::new(|| {
         use countersign::{bitcoin::Bitcoin, evm::Evm, solana::Solana, starknet::Starknet, sui::Sui, tron::Tron};
@@ -67,14 +67,14 @@ fn order(destination: HtlcTerms) -> VerifiedTerms {
     order
 }
 
-/// Returns the terms with a smaller amount.
+/// Returns the same terms with a smaller amount.
 fn less(terms: &HtlcTerms) -> HtlcTerms {
     let mut less = terms.clone();
     less.amount -= U256::from(1);
     less
 }
 
-/// Returns an order for each kind of HTLC of a family in the fixtures, with the HTLC as its destination and another secret.
+/// Returns an order for each kind of HTLC in a family's fixtures. The HTLC is the destination, with another secret.
 fn orders(family: Family, secret: &[u8; 32], is_readable: impl Fn(&HtlcTerms) -> bool) -> Vec<VerifiedTerms> {
     let mut orders: Vec<VerifiedTerms> = Vec::new();
     for leg in records().iter().flat_map(|terms| [&terms.source, &terms.destination]) {
@@ -113,7 +113,7 @@ impl Chain for Evm {
             Story::Refunded => chain = chain.refunded(terms),
         }
         chain.chain_id = countersign::evm::reader::chain_id(&terms.network).ok()?;
-        // Arbitrum's headers have the height of the chain below.
+        // Arbitrum's headers contain the L1 block number.
         chain.l1_number = matches!(chain.chain_id, 42_161 | 421_614).then_some(1);
         if terms.generation == Some(Generation::Evm(EvmGeneration::OLD)) && chain.order.is_some() {
             chain.order = Some(chain.older(matches!(story, Story::Redeemed | Story::Refunded)));
@@ -121,8 +121,8 @@ impl Chain for Evm {
         Some(Self(chain))
     }
 
-    /// The stored order is proven against the hash of the block, except in the older layout, whose slots are not known. A second lie can
-    /// take the proof away.
+    /// The stored order is proven against the block hash, except in the older layout, whose slots are unknown. A
+    /// second lie can take the proof away.
     fn proves(terms: &HtlcTerms) -> bool {
         terms.generation != Some(Generation::Evm(EvmGeneration::OLD))
     }
@@ -256,7 +256,7 @@ impl Chain for Sui {
         Some(Self(match story {
             Story::Funded => Ledger::funded(),
             Story::Unfunded => Ledger { objects: vec![package(package_id())], transactions: Vec::new(), ..Ledger::funded() },
-            // The order's id is a hash of its amount.
+            // The order's id depends on its amount.
             Story::Less => return None,
             Story::Redeemed => Ledger::ended("Redeemed"),
             Story::Refunded => Ledger::ended("Refunded"),
@@ -287,7 +287,7 @@ impl Chain for Bitcoin {
         use countersign::bitcoin::htlc::Leaf;
         let mut ledger = Ledger::new();
         ledger.is_litecoin = terms.chain.starts_with("litecoin");
-        // On Litecoin the parents of the funding are read too.
+        // On Litecoin, the parents of the funding transaction are read too.
         let parent = pay(outpoint(8), &[vec![1; 64]], &[(2 * AMOUNT, ScriptBuf::new_op_return([8]))]);
         let mut transaction = funding(1, if story == Story::Less { AMOUNT - 1 } else { AMOUNT });
         transaction.input[0].previous_output = OutPoint { txid: parent.compute_txid(), vout: 0 };
@@ -305,7 +305,7 @@ impl Chain for Bitcoin {
         Some(Self(ledger))
     }
 
-    /// The funding transaction is read and hashed, so that one answer cannot change what it pays.
+    /// The funding transaction is read and hashed, so a single answer cannot change what it pays.
     fn proves(_: &HtlcTerms) -> bool {
         true
     }

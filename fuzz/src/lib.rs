@@ -1,4 +1,4 @@
-//! What the targets share: pinned assets and an order of each family, from the project's fixtures.
+//! The parts that the targets share: pinned assets and an order of each family, from the project's fixtures.
 
 mod bytes;
 pub mod chains;
@@ -39,7 +39,8 @@ pub fn request(family: Family) -> CreateOrder {
     case.proposal().expect("a fixture has a valid request").request().clone()
 }
 
-/// Verifies any bytes as the response to a family's first fixture. Whatever is accepted can be shown and explained.
+/// Verifies arbitrary bytes as the response to a family's first fixture. An accepted response must also be
+/// presentable and explainable.
 pub fn verify_response(family: Family, response: &[u8]) {
     static POLICY: LazyLock<Policy> = LazyLock::new(Policy::default);
     let request = request(family);

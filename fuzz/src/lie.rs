@@ -1,11 +1,11 @@
-//! Answers that differ from the honest one.
+//! Makes answers that differ from the honest one.
 
 use countersign::reader::{Answer, FailureKind, Request, RpcError};
 use serde_json::{Value, json};
 
 use crate::bytes::Bytes;
 
-/// Returns an answer of any bytes.
+/// Returns an arbitrary answer.
 pub fn arbitrary(request: &Request, bytes: &mut Bytes<'_>) -> Answer {
     let form = bytes.byte();
     match (form % 8, request) {
@@ -49,14 +49,15 @@ const fn status_of(answer: &Answer) -> &u16 {
     if let Answer::Http { status, .. } = answer { status } else { &200 }
 }
 
-/// Changes a text in JSON, a message of gRPC-web, or any other bytes.
+/// Changes JSON, a gRPC-web message, or any other bytes.
 fn changed_text(text: &[u8], bytes: &mut Bytes<'_>) -> Vec<u8> {
     let raw = bytes.byte() % 8 == 0;
     if !raw && let Ok(mut value) = serde_json::from_slice::<Value>(text) {
         change_json(&mut value, bytes);
         return value.to_string().into_bytes();
     }
-    // A frame: a flag, a length of four bytes and the message. The length follows the change, or nothing would read the message.
+    // A frame has a flag, a four-byte length and the message. The length is adapted to the change, because nothing
+    // would read the message otherwise.
     if !raw
         && let [0, a, b, c, d, rest @ ..] = text
         && let Some((message, trailer)) = rest.split_at_checked(u32::from_be_bytes([*a, *b, *c, *d]) as usize)
@@ -88,7 +89,7 @@ fn changed_bytes(before: &[u8], bytes: &mut Bytes<'_>) -> Vec<u8> {
     after
 }
 
-/// Changes one value.
+/// Changes one value of a document.
 fn change_json(root: &mut Value, bytes: &mut Bytes<'_>) {
     let mut places = Vec::new();
     list(root, String::new(), &mut places);
@@ -138,7 +139,7 @@ fn change_json(root: &mut Value, bytes: &mut Bytes<'_>) {
             let step = i64::from(bytes.byte()) - 128;
             number.as_i64().and_then(|number| number.checked_add(step)).map_or(Value::Null, Value::from)
         }
-        // One character of the text, mostly a digit for a digit.
+        // Replaces one character of the text, mostly a digit by a digit.
         (_, Value::String(text)) => {
             let mut text: Vec<char> = text.chars().collect();
             let at = bytes.below(text.len());
@@ -153,7 +154,7 @@ fn change_json(root: &mut Value, bytes: &mut Bytes<'_>) {
     };
 }
 
-/// Lists the places of all values.
+/// Lists the JSON pointers of all values.
 fn list(value: &Value, place: String, places: &mut Vec<String>) {
     match value {
         Value::Object(members) => {

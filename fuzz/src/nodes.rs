@@ -1,14 +1,16 @@
-//! Asks in-memory endpoints for everything that a chain is read for beside its HTLCs: heads, balances, receivers, descriptions of
-//! contracts, wallet contexts, preflight, broadcast, recoveries and their replacement, the status of transactions, coins.
+//! Asks in-memory endpoints everything that is read from a chain other than HTLCs: heads, balances, receivers,
+//! contract descriptions, wallet contexts, preflight, broadcast, recoveries and their replacement, transaction
+//! status, and coins.
 //!
 //! | bytes | what they choose |
 //! |---|---|
 //! | 1 | the order |
-//! | 1 | what is asked |
-//! | then, for each answer | whether it is one that such a request had once, with or without a change, or any value |
+//! | 1 | the question |
+//! | then, for each answer | whether it is a recorded answer to such a request, changed or unchanged, or any value |
 //!
-//! The answers of earlier times are those of `fixtures/readers`. They have what every reading begins with, the identity of the chain and
-//! a block, so that later requests are reached; these have no such answers, and get values of the input.
+//! The recorded answers are those in `fixtures/readers`. They cover the start of every reading, that is the chain's
+//! identity and a block, so that later requests are reached. Later requests have no recorded answers and get values
+//! from the input.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,11 +28,11 @@ use serde_json::{Map, Value, json as value};
 use crate::bytes::Bytes;
 use crate::{REGISTRY, cases, lie};
 
-/// After so many requests nothing is answered any more. No question needs as many.
+/// After this many requests, nothing is answered any more. No question needs as many.
 const MAX_SENT: usize = 256;
 const SECRET: [u8; 32] = [7; 32];
 
-/// The names that readers look for in answers.
+/// Names that readers look up in answers.
 const NAMES: [&str; 64] = [
     "accounts",
     "address",
@@ -98,7 +100,7 @@ const NAMES: [&str; 64] = [
     "confirmed",
 ];
 
-/// An order with what can be sent for it.
+/// An order, with the transactions that can be sent for it.
 struct Order {
     verified: Verified,
     owner: String,
@@ -108,15 +110,15 @@ struct Order {
 
 struct World {
     orders: Vec<Order>,
-    /// The bodies of answers, by what their requests have in common.
+    /// Recorded answer bodies, by what their requests have in common.
     answers: HashMap<String, Vec<Vec<u8>>>,
-    /// One endpoint for every chain of the registry, as `nodes.json`.
+    /// One endpoint for all chains in the registry, in the format of `nodes.json`.
     nodes: String,
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| World { orders: orders(), answers: answers(), nodes: endpoints() });
 
-/// Asks a question, as the input says.
+/// Asks the question that the input chooses.
 pub fn ask(input: &[u8]) {
     let world = &*WORLD;
     let mut bytes = Bytes::new(input);
@@ -165,7 +167,7 @@ impl Order {
 }
 
 impl Order {
-    /// Prepares a recovery that takes the place of a transaction.
+    /// Prepares a recovery that replaces a transaction.
     async fn replace(&self, sent: &BroadcastTransaction, nodes: &Nodes<Endpoint>) -> Result<(), NodeError> {
         let Some((recovery, chain, account)) = self.recoveries.first() else { return Ok(()) };
         let submission = nodes.submission(&sent.chain, &sent.id, &sent.payload)?;
@@ -175,7 +177,7 @@ impl Order {
         Ok(())
     }
 
-    /// Reads what became of a transaction, or the coins of the owner where a chain has coins.
+    /// Reads the status of a transaction, or the owner's coins on a chain with coins.
     async fn look_for(&self, sent: &BroadcastTransaction, question: u8, nodes: &Nodes<Endpoint>) -> Result<(), NodeError> {
         let (chain, id) = (sent.chain.as_str(), sent.id.as_str());
         let is_about_coins = question.is_multiple_of(2);
@@ -198,7 +200,7 @@ impl Order {
     }
 }
 
-/// Returns the first orders of each family that are signed.
+/// Returns the first signed orders of each family.
 fn orders() -> Vec<Order> {
     let mut orders = Vec::new();
     for family in Family::ALL {
@@ -267,7 +269,7 @@ fn answers() -> HashMap<String, Vec<Vec<u8>>> {
     answers
 }
 
-/// Returns a path without what differs from request to request.
+/// Returns a path without the parts that differ between requests.
 fn kind_of_path(path: &str) -> String {
     let parts = path.split(['/', '?']).filter(|part| part.len() < 40 && !part.starts_with(|first: char| first.is_ascii_digit()));
     parts.collect::<Vec<_>>().join("/")
@@ -279,7 +281,7 @@ fn endpoints() -> String {
     Value::from(all).to_string()
 }
 
-/// An endpoint that answers as the rest of the input says.
+/// An endpoint whose answers come from the rest of the input.
 struct Endpoint {
     rest: Mutex<Vec<u8>>,
     sent: AtomicUsize,
@@ -287,7 +289,7 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes bytes of the input.
+    /// Takes bytes from the input.
     fn with_bytes<T>(&self, take: impl FnOnce(&mut Bytes<'_>) -> T) -> T {
         let mut rest = self.rest.lock().expect("no panic while it is held");
         let input = std::mem::take(&mut *rest);
@@ -312,7 +314,7 @@ impl Endpoint {
         })
     }
 
-    /// Answers calls of JSON-RPC, one or several.
+    /// Answers one or several JSON-RPC calls.
     fn calls(&self, calls: &Value) -> Value {
         if let Value::Array(calls) = calls {
             return calls.iter().map(|call| self.calls(call)).collect();
@@ -349,7 +351,7 @@ impl Transport for Endpoint {
     }
 }
 
-/// Returns a value that could be an answer, or a part of one.
+/// Returns an arbitrary value that could be an answer or part of one.
 fn any_value(bytes: &mut Bytes<'_>, depth: u8) -> Value {
     let number = |bytes: &mut Bytes<'_>| {
         let shift = u32::from(bytes.byte() % 64);
@@ -366,7 +368,7 @@ fn any_value(bytes: &mut Bytes<'_>, depth: u8) -> Value {
         8 => value!(String::from_utf8_lossy(bytes.some())),
         _ if depth > 3 => Value::Null,
         9 => (0..bytes.byte() % 8).map(|_| any_value(bytes, depth + 1)).collect(),
-        // All names at once: readers ignore those that they do not know.
+        // An object with all names at once. Readers ignore the names that they do not use.
         10 if depth < 2 => {
             let members = NAMES.iter().map(|name| ((*name).to_owned(), any_value(bytes, depth + 1)));
             Value::Object(members.collect())

@@ -1,14 +1,14 @@
-//! Reads HTLCs of in-memory chains through endpoints that lie as the input says.
+//! Reads HTLCs on in-memory chains through endpoints that lie as the input decides.
 //!
 //! | bytes | what they choose |
 //! |---|---|
 //! | 1 | the order |
-//! | 1 | the story: what happened on its chain |
-//! | 1 | what is known about the endpoint |
+//! | 1 | the story: what happened to the HTLC |
+//! | 1 | what is already known about the endpoint |
 //! | then, for each request | whether the answer is honest, and if not, how it differs |
 //!
-//! Where the input ends, every further answer is honest. So an input of three bytes is an honest reading, and each further byte
-//! changes an answer deep in it.
+//! Every answer after the end of the input is honest. An input of three bytes is therefore an honest reading, and
+//! each further byte changes an answer deeper in it.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -20,9 +20,9 @@ use crate::lie;
 use countersign::reader::{Answer, FailureKind, Fault, HtlcReader, Judgement, Known, MAX_REQUESTS, Request, RpcError};
 use countersign::{Family, SecretHash, chains::{Finality, FinalityRule, UnixTime}, evidence::{HtlcState, HtlcTerms, LockedHtlc, VerifiedTerms}};
 
-/// No reading has more rounds.
+/// The maximum number of rounds that any reading needs.
 const MAX_ROUNDS: usize = 24;
-/// How far the newest block of any chain may go back.
+/// How far a chain's newest block may fall behind one that was seen before.
 const MAX_BACK: u64 = 256;
 
 /// What happened on a chain.
@@ -30,9 +30,9 @@ const MAX_BACK: u64 = 256;
 pub enum Story {
     /// The HTLC is funded as the terms say.
     Funded,
-    /// Nothing.
+    /// Nothing happened.
     Unfunded,
-    /// An HTLC with this id is funded, with less than the terms say.
+    /// An HTLC with this id is funded with less than the terms require.
     Less,
     /// The HTLC was redeemed with [`Chain::SECRET`].
     Redeemed,
@@ -55,14 +55,15 @@ pub trait Chain: Sized + 'static {
     /// Whether the chain answers a Bitcoin node's RPC too, and not only an Esplora server's requests.
     const HAS_RPC: bool = false;
 
-    /// Returns orders whose destination is on such a chain, with [`Chain::SECRET`].
+    /// Returns orders whose destination is on such a chain and has [`Chain::SECRET`].
     fn orders() -> Vec<VerifiedTerms>;
 
-    /// Creates the chain on which this happened to the HTLC of the terms; `None` if it cannot happen to an HTLC of this kind.
+    /// Creates the chain after a story about the HTLC of the terms. Returns `None` if the story is impossible for
+    /// this kind of HTLC.
     fn new(terms: &HtlcTerms, story: Story) -> Option<Self>;
 
-    /// Returns whether no single lie makes an HTLC that was never funded as the terms say pass for one that was. Elsewhere the node is
-    /// believed, and only a quorum helps.
+    /// Returns whether no single lie can make an HTLC look funded as agreed if it never was. Where this is false, the
+    /// node has to be trusted, and only a quorum helps.
     fn proves(_: &HtlcTerms) -> bool {
         false
     }
@@ -77,7 +78,7 @@ struct Order<C> {
     chains: Vec<(Story, Endpoint<C>)>,
 }
 
-/// An honest endpoint, which remembers its answers.
+/// An honest endpoint that caches its answers.
 struct Endpoint<C> {
     chain: C,
     answers: Mutex<HashMap<Request, Answer>>,
@@ -87,15 +88,15 @@ struct Endpoint<C> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Honesty {
     Honest,
-    /// No answer, or the words that the node failed. That never says anything about the chain.
+    /// No answer, or an error of the node. Neither says anything about the chain.
     Silent,
-    /// Another answer to a request that has the same answer whatever happened.
+    /// A false answer to a request whose honest answer is the same in every story.
     LieAside,
-    /// Another answer to a request on which it depends what is read.
+    /// A false answer to a request on which the result depends.
     Lie,
 }
 
-/// Reads one HTLC as the input says, and checks what was read.
+/// Reads one HTLC as the input decides, and checks the result.
 pub fn read<C: Chain>(orders: &'static LazyLock<Orders<C>>, input: &[u8]) {
     let mut bytes = Bytes::new(input);
     let order = bytes.pick(&orders.0);
@@ -109,7 +110,8 @@ pub fn read<C: Chain>(orders: &'static LazyLock<Orders<C>>, input: &[u8]) {
         Ok(observation) => observation,
         Err(fault) => {
             let _ = (fault.to_string(), fault.code(), fault.is_transient());
-            // An endpoint that seems to have shown a greater height before has gone back, or is told that it must not.
+            // The endpoint's height is below one that it is assumed to have shown before. It has gone back, which is
+            // an error.
             let is_behind = matches!(control >> 6, 1 | 2);
             assert!(is_behind || lies + silences > 0, "an honest reading of {story:?} failed: {fault}");
             return;
@@ -124,9 +126,9 @@ pub fn read<C: Chain>(orders: &'static LazyLock<Orders<C>>, input: &[u8]) {
         assert_eq!(SecretHash::of(secret), terms.destination.secret_hash, "a foreign secret");
     }
 
-    // The RPC of a Bitcoin-like node has no index of addresses, so that it cannot show everything.
+    // The RPC of a Bitcoin-like node has no address index, so it cannot show everything.
     let is_unclear = matches!(finding.state, HtlcState::Unclear(_)) && (lies + silences > 0 || known.is_rpc());
-    // Silence, failures, and lies about what is the same in every story do not change what is read.
+    // Silence, failures, and lies about what is the same in every story must not change the result.
     if count(Honesty::Lie) == 0 {
         assert!(is_unclear || is_told::<C>(*story, &finding.state, &terms.destination), "{story:?} is read as {:?}", finding.state);
     }
@@ -159,16 +161,17 @@ impl<C: Chain> Orders<C> {
     }
 }
 
-/// Returns whether the state is what happened.
+/// Returns whether the state that was read matches the story.
 fn is_told<C: Chain>(story: Story, state: &HtlcState, terms: &HtlcTerms) -> bool {
     let is_of =
         |locked: &LockedHtlc| (&locked.initiator, &locked.redeemer, locked.timelock) == (&terms.initiator, &terms.redeemer, terms.timelock);
     match (story, state) {
-        // A lie about a slot that holds only the upper half of the amount makes it greater, and then the contract cannot pay it.
+        // A lie about a slot that holds only the upper half of the amount increases it, and then the contract's
+        // balance does not cover it.
         (Story::Funded, HtlcState::Locked(locked)) => {
             is_of(locked) && (locked.amount == terms.amount || (locked.amount > terms.amount && !locked.covered))
         }
-        // A chain on which the id contains the amount has no such HTLC under the id.
+        // If the id depends on the amount, there is no such HTLC under the id.
         (Story::Less, HtlcState::Locked(locked)) => locked.amount < terms.amount || !locked.covered,
         (Story::Less, HtlcState::Absent | HtlcState::Unclear(_)) => true,
         (Story::Unfunded, HtlcState::Absent) | (Story::Refunded, HtlcState::Refunded { .. }) => true,
@@ -177,7 +180,7 @@ fn is_told<C: Chain>(story: Story, state: &HtlcState, terms: &HtlcTerms) -> bool
     }
 }
 
-/// Chooses the heights and facts that the endpoint showed before.
+/// Chooses the heights and facts that the endpoint is assumed to have shown before.
 fn known<C: Chain>(terms: &HtlcTerms, chain: &Endpoint<C>, control: u8, bytes: &mut Bytes<'_>) -> Known {
     let mut known = Known::default().with_rpc(C::HAS_RPC && control & 1 == 1);
     if control & 2 != 0
@@ -217,7 +220,7 @@ fn drive<C: Chain>(order: &Order<C>, chain: &Endpoint<C>, known: &Known, bytes: 
             .map(|request| {
                 let truth = chain.answer(request);
                 let (answer, mut kind) = match bytes.byte() {
-                    // Most answers are honest, or no reading gets to its end.
+                    // Most answers are honest. Otherwise no reading would get to its end.
                     0..=191 => (truth.clone(), Honesty::Honest),
                     192..=199 => (silence(&truth, bytes), Honesty::Silent),
                     200..=215 => (bytes.pick(&order.chains).1.answer(request), Honesty::Lie),
@@ -239,7 +242,7 @@ fn drive<C: Chain>(order: &Order<C>, chain: &Endpoint<C>, known: &Known, bytes: 
     (reader.finish(), honesty)
 }
 
-/// Returns the answer of an endpoint that does not answer, or whose node failed.
+/// Returns the answer of an endpoint that is silent or whose node failed.
 fn silence(truth: &Answer, bytes: &mut Bytes<'_>) -> Answer {
     let kinds = [
         FailureKind::Connect,
@@ -265,7 +268,8 @@ impl<C: Chain> Endpoint<C> {
         Self { chain, answers: Mutex::default() }
     }
 
-    /// Asks the chain. It was made for tests, and panics at a request for what it never had; here such a request follows from a lie.
+    /// Asks the chain. It was written for tests and panics at unknown requests. Here, such a request is the
+    /// consequence of a lie.
     fn answer(&self, request: &Request) -> Answer {
         let mut answers = self.answers.lock().expect("no panic while it is held");
         if let Some(answer) = answers.get(request) {
@@ -283,7 +287,7 @@ impl<C: Chain> Endpoint<C> {
     }
 }
 
-/// libFuzzer takes every panic for a failure, also one that is caught.
+/// Hides panics that are caught, because libFuzzer reports every panic as a failure.
 fn hide_panics_of_chains() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,12 +1,12 @@
-//! Counts what parsing, verifying and preparing an order costs, what a whole order costs from its line to the line of its result, and what
-//! the cryptography of that order costs alone: instructions, allocations and allocated bytes. Unlike times, they are the same on every
-//! machine of one architecture, so that a test can compare them with a file.
+//! Counts the instructions, allocations and allocated bytes of an order: for parsing, verifying and preparing, for
+//! the whole order from its input line to its result line, and for the order's cryptography alone. Unlike times,
+//! these are the same on every machine of one architecture, so a test can compare them with a file.
 //!
 //! | arguments | what happens |
 //! |---|---|
 //! | none | counts, and compares with `counts.json` |
 //! | `--write` | counts, and writes `counts.json` and the table of the floor in the README of the benches |
-//! | `run ROW TIMES` | takes what a row counts once, and then as often as told: what valgrind runs |
+//! | `run ROW TIMES` | runs a row once, and then `TIMES` times. Valgrind runs this command |
 
 mod floor;
 mod rows;
@@ -48,12 +48,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Counts with the compiler that made this program.
+/// Counts everything. The result names the compiler that built this program.
 fn count() -> Result<Table, String> {
     let mut rows = BTreeMap::new();
     for row in Row::all() {
         let (name, times) = (row.name(), row.times());
-        // What comes before the steps is part of both runs.
+        // What precedes the steps is part of both runs, and cancels out.
         let taken = u64::from(times).saturating_mul(row.orders()?);
         let once = |few: u64, many: u64| many.saturating_sub(few) / taken;
         let [instructions] = run(valgrind::INSTRUCTIONS, &name, 0)?;
@@ -67,7 +67,7 @@ fn count() -> Result<Table, String> {
     Ok(Table { compiler: COMPILER.to_owned(), target: TARGET.to_owned(), rows })
 }
 
-/// Runs this program under valgrind: a row, as often as told.
+/// Runs a row `times` times in this program under valgrind.
 fn run<const N: usize>(tool: Tool, row: &str, times: u32) -> Result<[u64; N], String> {
     let program = env::current_exe().map_err(|error| error.to_string())?;
     valgrind::count(tool, &program, &["run", row, &times.to_string()])
@@ -82,7 +82,7 @@ fn write(table: &Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares with the file; where nothing can be counted, says so and does not fail.
+/// Compares with the file. If nothing can be counted here, prints that and succeeds.
 fn compare() -> Result<(), String> {
     let kept = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
     let kept = Table::from_json(&kept).map_err(|error| format!("{PATH}: {error}"))?;

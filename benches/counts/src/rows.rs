@@ -1,4 +1,4 @@
-//! What is counted, by name.
+//! The rows of the table, by name.
 
 use crate::floor::{orders, take_floor, take_whole};
 use crate::steps::{self, STEPS};
@@ -6,9 +6,9 @@ use crate::table::AIMS;
 
 /// A row of the table.
 pub(crate) enum Row {
-    /// Parse, verify and prepare of the fullest response, as a wallet that embeds one family does.
+    /// Parse, verify and prepare of the most complete response, as in a wallet that embeds one family.
     Steps(&'static str),
-    /// Every order of a family, from its line to the line of its result.
+    /// Every order of a family, from its input line to its result line.
     Order(&'static str),
     /// The floor of the same orders.
     Floor(&'static str),
@@ -31,7 +31,7 @@ impl Row {
         }
     }
 
-    /// Returns how often it is taken for one count.
+    /// Returns how often the row is run for one count.
     pub(crate) const fn times(&self) -> u32 {
         match self {
             Self::Steps(_) => steps::TIMES,
@@ -39,7 +39,7 @@ impl Row {
         }
     }
 
-    /// Returns how many orders are taken each time.
+    /// Returns the number of orders in each run.
     pub(crate) fn orders(&self) -> Result<u64, String> {
         match self {
             Self::Steps(_) => Ok(1),

@@ -1,4 +1,4 @@
-//! The steps that are counted, of the fullest response of each family: the cases of the benches.
+//! The counted steps, for the most complete response of each family. The cases are those of the benches.
 
 use std::hint::black_box;
 use std::mem;
@@ -14,7 +14,7 @@ use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_json::JsonFamily;
 use serde_json::Value;
 
-/// How often the steps are taken for one count.
+/// How often the steps are run for one count.
 pub(crate) const TIMES: u32 = 10;
 
 pub(crate) const STEPS: [&str; 7] = ["evm", "tron", "starknet", "solana native", "solana gasless", "sui", "bitcoin"];
@@ -27,7 +27,7 @@ macro_rules! fixtures {
     };
 }
 
-/// Takes the steps of a row once, and then `times` times. The first time fills what is kept with the registry.
+/// Runs the steps of a row once, and then `times` times. The first run fills the caches in the registry.
 pub(crate) fn run(row: &str, times: u32) -> Result<(), String> {
     match row {
         "evm" => take::<Evm>(fixtures!("evm"), "evm-token-approval-unlimited", times),
@@ -42,7 +42,8 @@ pub(crate) fn run(row: &str, times: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// As a wallet that embeds one family: the registry is loaded, the request and the wallet's nonce, fees and coins are values.
+/// Runs the steps as in a wallet that embeds one family. The registry is loaded, and the request and the wallet's
+/// nonce, fees and coins are values.
 fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
     let (registry, policy) = (Registry::from_json(REGISTRY.as_bytes()).expect("fixture"), Policy::default());
     let mut cases = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a fixture is JSON"));
@@ -50,8 +51,8 @@ fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
     let [request, response, wallet] = ["request", "response", "wallet"].map(|member| case[member].to_string());
     let request = CreateOrder::from_json(request.as_bytes()).expect("a request");
     let wallet = json::parse(wallet.as_bytes()).expect("JSON");
-    // Every run makes the same number of inputs, so that the difference of two runs does not include their cost. Unused inputs are
-    // not dropped, because each step drops its own.
+    // Every run creates the same number of inputs, so that their cost cancels out in the difference of two runs.
+    // Unused inputs are not dropped, because each step drops its own input.
     let wallets: Vec<_> =
         (0..=TIMES.max(times)).map(|_| F::read_wallet(Cursor::root(&wallet, "/wallet")).expect("a wallet context")).collect();
     let mut wallets = wallets.into_iter();

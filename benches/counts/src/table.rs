@@ -1,20 +1,20 @@
-//! The counts that are kept in a file, and their comparison.
+//! The stored counts, and their comparison with new ones.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The families of the floor's table, and the most that a whole order should take, as a multiple of its floor.
+/// The families in the floor's table, each with the aim for a whole order as a multiple of its floor.
 pub(crate) const AIMS: [(&str, f64); 6] =
     [("evm", 1.15), ("tron", 1.15), ("starknet", 1.12), ("solana", 1.35), ("sui", 1.45), ("bitcoin", 1.7)];
 
 const BEGIN: &str = "<!-- begin floor -->\n";
 const END: &str = "<!-- end floor -->";
 
-/// A count may differ from the file's by one part in so many.
+/// A count may differ from the stored one by this fraction: one in `TOLERANCE`.
 const TOLERANCE: u64 = 20;
 
-/// What one parse, verify and prepare costs.
+/// The cost of one parse, verify and prepare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counts {
@@ -23,7 +23,7 @@ pub(crate) struct Counts {
     pub(crate) bytes: u64,
 }
 
-/// The counts of every row, and what made them.
+/// The counts of all rows, with the compiler and target that produced them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
@@ -41,14 +41,14 @@ impl Table {
         serde_json::to_string_pretty(self).expect("a table is JSON") + "\n"
     }
 
-    /// Returns the page with the table of the floor as it is here; `None` if the page has no place for it.
+    /// Returns the page with this table of the floor in it, or `None` if the page has no place for the table.
     pub(crate) fn in_readme(&self, page: &str) -> Option<String> {
         let (before, rest) = page.split_once(BEGIN)?;
         let (_, after) = rest.split_once(END)?;
         Some([before, BEGIN, &self.floor()?, END, after].concat())
     }
 
-    /// Returns the table of the floor; `None` if a row is missing.
+    /// Returns the table of the floor, or `None` if a row is missing.
     fn floor(&self) -> Option<String> {
         let mut table = "| family | whole order | floor | of the floor | aim | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
         for (family, aim) in AIMS {
@@ -61,7 +61,7 @@ impl Table {
         Some(table)
     }
 
-    /// Returns a line for each count that differs from this table's by more than 5 %, in either direction.
+    /// Returns a line for each count that differs from this table's by more than 5 % in either direction.
     pub(crate) fn differences(&self, actual: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         for row in self.rows.keys().chain(actual.rows.keys().filter(|row| !self.rows.contains_key(*row))) {

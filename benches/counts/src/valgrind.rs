@@ -1,9 +1,10 @@
-//! Runs of a program under valgrind, which emulates one processor on every machine that has AVX2. `report` of the benches has this file too.
+//! Runs programs under valgrind, which emulates the same processor on every machine with AVX2. The benches' `report`
+//! includes this file too.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A tool, its options, and the label of the line in which it says what it has counted.
+/// A tool, its options, and the label of its result line.
 pub(crate) type Tool = ([&'static str; 2], &'static str);
 
 /// Counts instructions.
@@ -14,7 +15,7 @@ pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Runs a program, and returns the first numbers of what the tool has counted.
+/// Runs a program, and returns the first numbers in the tool's result.
 pub(crate) fn count<const N: usize>((options, label): Tool, program: &Path, arguments: &[&str]) -> Result<[u64; N], String> {
     let output = Command::new("valgrind").args(options).arg(program).args(arguments).output();
     let output = output.map_err(|error| format!("valgrind: {error}"))?;

@@ -1,4 +1,4 @@
-//! The counts are those of the file, within 5 %.
+//! Tests that the counts match the file within 5 %.
 
 use std::process::Command;
 

@@ -7,7 +7,7 @@ const { address, payments, Psbt } = bitcoin;
 bitcoin.initEccLib(ecc);
 const ECPair = ECPairFactory(ecc);
 
-// bitcoinjs-lib knows no Litecoin: the values are those of Litecoin Core.
+// bitcoinjs-lib does not support Litecoin. The values are those of Litecoin Core.
 const litecoin = (bech32, bip32, pubKeyHash, scriptHash, wif) => ({ messagePrefix: '', bech32, bip32, pubKeyHash, scriptHash, wif });
 const NETWORKS = {
   bitcoin: bitcoin.networks.bitcoin,
@@ -16,14 +16,14 @@ const NETWORKS = {
   litecoin_testnet: litecoin('tltc', { public: 0x0436f6e1, private: 0x0436ef7d }, 0x6f, 0x3a, 0xef),
 };
 
-// By the length of an output's script: weight of an input that spends it, smallest value that is relayed.
+// By the length of an output's script: the weight of an input that spends it, and the dust limit.
 const KINDS = { 22: { weight: 272n, dust: 294n }, 34: { weight: 230n, dust: 330n }, 23: { weight: 364n, dust: 540n }, 25: { weight: 593n, dust: 546n } };
 const TAPROOT = 34;
 
-// ecpair leaves the randomness of Schnorr signatures to the library, which draws it: no two runs would be the same.
+// ecpair lets the library draw randomness for Schnorr signatures. Fixed randomness makes every run the same.
 const NO_RANDOMNESS = new Uint8Array(32);
 
-// ceil(vsize * rate), in whole numbers.
+// Computes ceil(vsize * rate) with integers.
 function feeOf(weight, rate) {
   const [whole, fraction = ''] = rate.split('.');
   const scale = 10n ** BigInt(fraction.length);
@@ -33,7 +33,7 @@ function feeOf(weight, rate) {
 const hexOf = (bytes) => Buffer.from(bytes).toString('hex');
 const bytesOf = (text) => Buffer.from(text, 'hex');
 
-/** The keys, each under the scripts that it can spend. */
+/** Returns the keys, by the scripts that they can spend. */
 function keysByScript(text, network) {
   const keys = new Map();
   for (const part of text.split(' ')) {

@@ -1,4 +1,4 @@
-// Tron by TronWeb, without a node: the wallet's reference block is given.
+// Tron by TronWeb, without a node. The wallet provides the reference block.
 import { TronWeb } from 'tronweb';
 
 const tronWeb = new TronWeb({ fullHost: 'http://localhost' });
@@ -17,7 +17,7 @@ async function signCall(call, wallet, owner) {
   return { raw_data: signed.raw_data_hex, tx_id: signed.txID, signature: signed.signature[0].toLowerCase() };
 }
 
-// TronWeb hashes base58 addresses only.
+// TronWeb can only hash addresses in base58.
 function base58(address) {
   if (address.startsWith('T')) return address;
   const digits = address.replace(/^0x/, '');

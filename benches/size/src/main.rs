@@ -1,4 +1,5 @@
-//! Registry as the argument, one case as standard input, its result as standard output. Without a family: an empty program.
+//! Reads a registry file named by the argument and one case from standard input, and prints the result. Without a
+//! family, the program is empty.
 
 #[cfg(feature = "batch")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

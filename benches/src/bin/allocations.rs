@@ -1,5 +1,5 @@
-//! Counts the allocations of an order: `allocations <family> <cases.jsonl>` prints them for each contender, and how many
-//! signatures an order needs. In a program of its own, since counting costs time.
+//! Counts the allocations of an order. `allocations <family> <cases.jsonl>` prints them for each contender, and the
+//! number of signatures per order. This is a separate program, because counting takes time.
 
 use countersign_benches::orders::contender;
 use countersign_benches::{family, read_cases};
@@ -12,7 +12,7 @@ fn main() {
     let mut counts = Map::new();
     for name in ["batch", "facade", "peer"] {
         let Some(contender) = contender(name, family, &lines) else { continue };
-        // What is made once, such as tables and the hash of a contract's domain, belongs to no order.
+        // One-time work, such as tables and the hash of a contract's domain, is not part of an order.
         contender.pass();
         let info = allocation_counter::measure(|| _ = contender.pass());
         counts.insert(name.to_owned(), json!(info.count_total as f64 / lines.len() as f64));

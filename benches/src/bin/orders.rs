@@ -1,4 +1,4 @@
-//! One contender in a process of its own, as `report` starts it:
+//! Runs one contender in a process of its own, started by `report`:
 //!
 //! ```text
 //! orders <contender> <family> <cases.jsonl>            id and artefacts of each order, a line of JSON each

@@ -1,7 +1,8 @@
-//! The whole order path, from the response's text to the signatures: ours, and that of the SDKs that wallets use today.
+//! The whole order path, from the response's text to the signatures, by this project and by the SDKs that wallets use
+//! today.
 //!
-//! Every contender does the same for each order: the request and the wallet's own values are in memory, the response and the
-//! keys are text. Peers verify nothing.
+//! Every contender does the same for each order. The request and the wallet's own values are in memory, and the
+//! response and the keys are text. The peers verify nothing.
 
 mod ours;
 mod peers;
@@ -16,25 +17,26 @@ use serde_json::Value;
 /// Signatures and transactions as text, by their JSON pointer in the artefacts (`docs/spec/batch.md#artefacts`).
 pub type Artefacts = BTreeMap<String, String>;
 
-/// One way to get from a response to signatures.
+/// A way to get from a response to signatures.
 pub trait Contender {
-    /// Signs every order and returns its artefacts, in the order of the cases.
+    /// Signs every order and returns the artefacts, in the order of the cases.
     fn artefacts(&self) -> Vec<Artefacts>;
 
     /// Signs every order once and returns how long that took.
     fn pass(&self) -> Duration;
 
-    /// Returns how many signatures the orders need, where the contender knows.
+    /// Returns the number of signatures for all orders, if the contender counts them.
     fn signatures(&self) -> Option<usize> {
         None
     }
 }
 
-/// Returns a contender by its name: `batch`, `facade`, `peer` or `signature`. `None` where a family has no such peer.
+/// Returns a contender by its name: `batch`, `facade`, `peer` or `signature`. Returns `None` if a family has no such
+/// peer.
 ///
 /// # Panics
 ///
-/// If a line is not a case of the family, or the name is unknown.
+/// Panics if a line is not a case of the family, or if the name is unknown.
 pub fn contender(name: &str, family: Family, lines: &[String]) -> Option<Box<dyn Contender>> {
     match name {
         "batch" => Some(Box::new(ours::Batch::new(lines))),

@@ -1,4 +1,4 @@
-//! The two paths of this project: the typed facade, and the batch contract.
+//! The two paths of this project: the typed facade and the batch contract.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn registry() -> Registry {
     Registry::from_json(REGISTRY.as_bytes()).expect("fixture")
 }
 
-/// A batch line in, a result line out: the registry is loaded, everything else is text, the record among it.
+/// From a batch line to a result line. The registry is loaded, and everything else is text, including the record.
 pub(super) struct Batch {
     lines: Vec<String>,
     registry: Registry,
@@ -80,7 +80,8 @@ pub(super) fn facade(family: Family, lines: &[String]) -> Box<dyn Contender> {
     }
 }
 
-/// A wallet that embeds the library: request and wallet context are values; response, record and key are text.
+/// A wallet that embeds the library. The request and the wallet context are values, and the response, record and key
+/// are text.
 struct Facade<F> {
     orders: Vec<Order>,
     registry: Registry,
@@ -142,7 +143,7 @@ impl<F: JsonFamily> Contender for Facade<F> {
         let wallets: Vec<_> = self.orders.iter().map(read_wallet::<F>).collect();
         let started = Instant::now();
         for (order, wallet) in self.orders.iter().zip(wallets) {
-            // An order with a sponsor of its own stays incomplete: the owner's part is what counts.
+            // An order with a separate sponsor stays incomplete. Only the owner's part counts.
             let _ = black_box(self.sign(order, wallet).finish());
         }
         started.elapsed()

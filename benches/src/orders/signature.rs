@@ -1,4 +1,4 @@
-//! One signature of a family, by the library that the ratios refer to.
+//! A single signature of a family, made with the library that the ratios refer to.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use starknet_crypto::Felt;
 
 use super::{Artefacts, Contender};
 
-/// As many as one pass takes: a clock that is read for each of them would be part of the result.
+/// The number of signatures per pass. Reading the clock for each signature would distort the result.
 const COUNT: usize = 100;
 
 pub(super) struct Signature(Box<dyn Fn()>);

@@ -33,13 +33,13 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// Returns the key of hex digits, or of a wallet's text.
+/// Returns the key in hex digits or in a wallet's text format.
 fn key(text: &str) -> SecretKey {
     let bytes = hex::decode(text).unwrap_or_else(|_| decode_check(text).expect("base58")[1..33].to_vec());
     SecretKey::from_slice(&bytes).expect("a key")
 }
 
-/// The coins of a payment, with the key of each.
+/// The coins of a payment with their keys.
 struct Coins {
     secp: Secp256k1<All>,
     psbt: Psbt,
@@ -48,7 +48,7 @@ struct Coins {
 }
 
 impl Coins {
-    /// A coin's key is the one whose signature is part of the expected transaction.
+    /// Finds each coin's key: the one whose signature is in the expected transaction.
     fn new(secp: &Secp256k1<All>, keys: &[SecretKey], psbt: Psbt, signed: &str) -> Self {
         let outputs: Vec<TxOut> = (0..psbt.inputs.len()).map(|index| coin(&psbt, index)).collect();
         let mut coins = Self { secp: secp.clone(), psbt, outputs, keys: Vec::new() };
@@ -69,7 +69,7 @@ impl Coins {
         }
     }
 
-    /// Hashes and signs, as the coin's script requires.
+    /// Returns the signature for a coin, hashed as its script requires.
     fn sign_coin(&self, hashes: &mut SighashCache<&Transaction>, index: usize, key: &SecretKey) -> Vec<u8> {
         let (secp, coin, all) = (&self.secp, &self.outputs[index], EcdsaSighashType::All);
         let digest = if coin.script_pubkey.is_p2tr() {

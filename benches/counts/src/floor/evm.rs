@@ -1,4 +1,4 @@
-//! EVM and Tron: ECDSA on secp256k1 by libsecp256k1.
+//! EVM and Tron: ECDSA on secp256k1, with libsecp256k1.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Work, artefacts, bytes, bytes32, sha256};
 
-/// Signs digests, of which each signature must be part of an expected text.
+/// Signs digests. Each signature must appear in an expected text.
 struct Signer {
     secp: Secp256k1<All>,
     key: SecretKey,
@@ -33,7 +33,7 @@ impl Signer {
         let (secp, key, message) = (self.secp.clone(), self.key, Message::from_digest(digest));
         let (_, signature) = secp.sign_ecdsa_recoverable(&message, &key).serialize_compact();
         let expected = hex::encode(bytes(expected));
-        // RLP writes a number without the zeros before it.
+        // RLP encodes numbers without leading zeros.
         let is_expected = signature.chunks(32).all(|number| expected.contains(hex::encode(number).trim_start_matches("00")));
         assert!(is_expected, "another signature than {expected}");
         Box::new(move || _ = black_box(secp.sign_ecdsa_recoverable(&black_box(message), &key)))
@@ -55,7 +55,7 @@ pub(super) fn evm(case: &Value) -> Vec<Work> {
 
 pub(super) fn tron(case: &Value) -> Vec<Work> {
     floor(case, |signer, call| {
-        // The id is the hash that is signed.
+        // The transaction id is the signed hash.
         let raw = bytes(&call["raw_data"]);
         let digest = Sha256::digest(&raw).into();
         assert_eq!(digest, bytes32(&call["tx_id"]));
@@ -72,7 +72,8 @@ fn floor(case: &Value, call: impl Fn(&Signer, &Value) -> Vec<Work>) -> Vec<Work>
     floor
 }
 
-/// Returns the domain separator follows from the pins. The struct has its type's hash and four members.
+/// Returns the hashing and signing of a message. The domain separator depends only on the pins. The struct has a type
+/// hash and four members.
 fn message(signer: &Signer, artefact: &Value) -> Vec<Work> {
     let [separator, hash, digest] = ["domain_separator", "struct_hash", "digest"].map(|name| bytes32(&artefact[name]));
     let prefixed = [&[0x19, 0x01][..], &separator, &hash].concat();

@@ -1,16 +1,17 @@
-//! The floor of an order: the cryptography that it cannot do without, by the libraries that the families use, and nothing else.
+//! The floor of an order: the cryptography that it cannot avoid, done with the families' libraries, and nothing else.
 //!
 //! | family | what is in the floor |
 //! |---|---|
-//! | all | the hash of each address that has a checksum, and what the ids of the record are: a hash, or a taproot output |
+//! | all | the hash of each address with a checksum; the hash or taproot output behind each id in the record |
 //! | EVM, Tron | the key's account; hash, signature and id of each transaction; struct hash, digest and signature of the message |
 //! | Starknet | the Poseidon hashes of calldata, fees, transaction and message; nonce and signature of each |
-//! | Solana | the key's account; the accounts that are the order's own; the signatures of others; a signature of each message |
+//! | Solana | the key's account; the order's own accounts; the signatures of others; a signature of each message |
 //! | Sui | the key's account; signing digest, transaction digest, signature |
 //! | Bitcoin | the key's account; sighash and signature of each coin; the transaction's id |
 //!
-//! What is signed, and with what result, is read from the fixtures: a floor whose signatures are not the expected ones is refused. Reading,
-//! comparing, explaining and writing an order are not in it: that is what is measured against it.
+//! The signed data and the results are read from the fixtures. A floor whose signatures differ from the expected ones
+//! is refused. Parsing, comparing, explaining and writing an order are not part of the floor. They are what is
+//! measured against it.
 
 mod bitcoin;
 mod evm;
@@ -28,10 +29,10 @@ use sha2::{Digest, Sha256};
 
 use crate::steps::REGISTRY;
 
-/// A piece of cryptography with its input.
+/// A cryptographic operation with its input.
 pub(crate) type Work = Box<dyn Fn()>;
 
-/// A fixture of a family, as `batch` reads it, and its floor.
+/// A family's fixture, as `batch` reads it, with its floor.
 pub(crate) struct Order {
     line: String,
     floor: Vec<Work>,
@@ -43,8 +44,9 @@ macro_rules! fixtures {
     };
 }
 
-/// Returns the orders of a family: every accepted fixture that is signed for a secret hash of the request. Those whose address is searched for,
-/// among the timelocks and keys that it can have, are left out: such an order is a hundred others.
+/// Returns the orders of a family: every accepted fixture that is signed, for a secret hash in the request. Orders
+/// whose address has to be searched among possible timelocks and keys are left out, because each of them counts like
+/// a hundred others.
 pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
     let (lines, floor): (_, fn(&Value) -> Vec<Work>) = match family {
         "evm" => (fixtures!("evm"), evm::evm),
@@ -57,18 +59,18 @@ pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
     };
     let cases = lines.lines().map(|line| (line, serde_json::from_str::<Value>(line).expect("a fixture is JSON")));
     let is_whole = |case: &Value| !case["wallet"]["secret_key"].is_null() && !case["request"]["secret_hash"].is_null();
-    // Other keys than the one of the case sign under a permission.
+    // With a permission, keys other than the case's own sign.
     let is_own = |case: &Value| case["wallet"]["permission"].is_null();
     let whole = cases.filter(|(_, case)| is_whole(case) && is_own(case) && !text(&case["id"]).contains("search"));
     let orders = whole.map(|(line, case)| {
-        // The rest of a fixture says what is expected.
+        // The rest of a fixture states the expected result.
         let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
         Order { line: format!("{input}}}"), floor: record::floor(&case).into_iter().chain(floor(&case)).collect() }
     });
     Ok(orders.collect())
 }
 
-/// Takes each order from its line to the line of its result, once with a look at the result, and then `times` times.
+/// Processes each order from its input line to its result line: once while checking the result, then `times` times.
 pub(crate) fn take_whole(orders: &[Order], times: u32) {
     let (registry, policy) = (Registry::from_json(REGISTRY.as_bytes()).expect("fixture"), Policy::default());
     let mut output = Vec::new();
@@ -85,7 +87,7 @@ pub(crate) fn take_whole(orders: &[Order], times: u32) {
     (0..times).flat_map(|_| orders).for_each(|order| take(order, &mut output));
 }
 
-/// Takes the floor of each order once, and then `times` times.
+/// Runs the floor of each order once, then `times` times.
 pub(crate) fn take_floor(orders: &[Order], times: u32) {
     (0..=times).flat_map(|_| orders).flat_map(|order| &order.floor).for_each(|work| work());
 }
@@ -106,7 +108,7 @@ fn sha256(bytes: Vec<u8>) -> Work {
     Box::new(move || _ = black_box(Sha256::digest(black_box(&bytes))))
 }
 
-/// Returns every artefact of an order that is there.
+/// Returns the artefacts of an order that are present.
 fn artefacts(case: &Value) -> impl Iterator<Item = (&String, &Value)> {
     case["expect"]["artefacts"].as_object().expect("artefacts").iter().filter(|(_, artefact)| !artefact.is_null())
 }

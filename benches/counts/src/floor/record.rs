@@ -1,4 +1,4 @@
-//! What every family has: addresses with a checksum, and the ids that a record gives to both swaps.
+//! The parts that all families share: addresses with a checksum, and the ids that a record gives to both swaps.
 
 use std::hint::black_box;
 
@@ -16,11 +16,11 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     if record.is_null() {
         return floor;
     }
-    // The other party of each swap: the owner's own addresses are those of the request.
+    // The other party of each swap. The owner's own addresses come from the request.
     let others = [&record["source_swap"]["redeemer"], &record["destination_swap"]["initiator"]];
     floor.extend(others.into_iter().filter_map(|other| checksum(text(other))));
     for swap in [&record["source_swap"], &record["destination_swap"]] {
-        // As many bytes or felts as each formula has, whatever they are.
+        // Each formula hashes a fixed number of bytes or felts. Their values do not matter.
         match text(&swap["chain"]).split('_').next().expect("a name") {
             "bitcoin" | "litecoin" => floor.push(taproot(bytes32(&request["secret_hash"]))),
             "starknet" => floor.push(starknet::poseidon(vec![countersign::starknet::Felt::ONE; 15])),
@@ -32,7 +32,7 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// Returns the hash by which an address is checked; `None` if it has no such hash.
+/// Returns the hash that computes an address's checksum, or `None` if there is none.
 fn checksum(address: &str) -> Option<Work> {
     if let Some(digits) = address.strip_prefix("0x").filter(|digits| digits.len() == 40) {
         let (mixed, digits) = (digits.bytes().any(|byte| byte.is_ascii_uppercase()), digits.to_lowercase());
@@ -42,9 +42,10 @@ fn checksum(address: &str) -> Option<Work> {
     is_tron.then(|| Box::new(|| [21, 32].iter().for_each(|len| sha256(vec![1; *len])())) as Work)
 }
 
-/// The points of both parties, three leaves, two branches, and the tweak of an internal key whose point is known.
+/// Returns the work for a taproot output: the points of both parties, three leaves, two branches, and the tweak of a
+/// known internal key.
 fn taproot(secret_hash: [u8; 32]) -> Work {
-    // The point of BIP-341 without a known secret, and the generator.
+    // The point of BIP-341 without a known secret key, and the generator.
     let [point, key] = [
         "50929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0",
         "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",

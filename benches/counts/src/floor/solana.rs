@@ -1,4 +1,4 @@
-//! Solana: Ed25519 by ed25519-dalek, and the search for derived accounts by Solana's own library.
+//! Solana: Ed25519 with ed25519-dalek, and the search for derived accounts with Solana's own library.
 
 use std::hint::black_box;
 
@@ -34,17 +34,17 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     floor
 }
 
-/// Returns whether a submission, which may be JSON or base64, has a signature.
+/// Returns whether a submission, in JSON or base64, contains a signature.
 fn contains(signed: &Value, signature: &[u8]) -> bool {
     let bytes = STANDARD.decode(text(signed)).unwrap_or_default();
     bytes.windows(64).any(|window| window == signature)
 }
 
-/// Returns the check of each signature that a transaction of the response has already, except in the owner's place.
+/// Returns the verification of each signature that the response's transaction already has, except the owner's.
 fn given_signatures(transaction: &str, owner: &Value, signers: &Value) -> Vec<Work> {
     let transaction = hex::decode(transaction).or_else(|_| STANDARD.decode(transaction)).expect("hex or base64");
     let (signatures, message) = match transaction.as_slice() {
-        // A message of version 1 comes before its signatures, and names their number itself.
+        // In a message of version 1, the signatures follow the message, which states their number.
         [0x81, count, ..] => {
             let (message, signatures) = transaction.split_at(transaction.len() - usize::from(*count) * 64);
             (signatures, message)
@@ -65,7 +65,8 @@ fn given_signatures(transaction: &str, owner: &Value, signers: &Value) -> Vec<Wo
     checks.collect()
 }
 
-/// Returns the search for the accounts that are the order's own. Those of a token's program follow from the pins.
+/// Returns the search for the accounts that belong to the order alone. Those of a token's program depend only on the
+/// pins.
 fn derived(case: &Value) -> Vec<Work> {
     let registry: Value = serde_json::from_str(REGISTRY).expect("JSON");
     let assets = registry["assets"].as_array().expect("assets");
@@ -84,7 +85,7 @@ fn derived(case: &Value) -> Vec<Work> {
     ]
 }
 
-/// Hashes the seeds with each bump, from the highest on, until the hash is not a point.
+/// Hashes the seeds with each bump, starting at the highest, until the hash is not a point on the curve.
 fn search<const N: usize>(seeds: &[&[u8]; N], program: &Address) {
     let is_point = |account: &Address| VerifyingKey::from_bytes(account.as_array()).is_ok();
     let account = (1..=u8::MAX).rev().map(|bump| Address::derive_address(seeds, Some(bump), program)).find(|account| !is_point(account));

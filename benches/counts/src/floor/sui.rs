@@ -1,4 +1,4 @@
-//! Sui: BLAKE2b by `sui-sdk-types`, signatures of its three schemes by `ed25519-dalek` and `sui-crypto`.
+//! Sui: BLAKE2b with `sui-sdk-types`, and signatures of its three schemes with `ed25519-dalek` and `sui-crypto`.
 
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ pub(super) fn floor(case: &Value) -> Vec<Work> {
     let mut floor = Vec::new();
     for (_, artefact) in artefacts(case) {
         let data = STANDARD.decode(text(&artefact["transaction_data"])).expect("base64");
-        // Three bytes of intent, and the name of the type.
+        // Three bytes of intent, or the name of the type.
         let (signing, id) = ([&[0; 3][..], &data].concat(), [b"TransactionData::", &data[..]].concat());
         let digest = blake2b(&signing);
         assert_eq!(digest, bytes32(&artefact["signing_digest"]));
@@ -43,7 +43,7 @@ fn blake2b(bytes: &[u8]) -> [u8; 32] {
     Hasher::digest(bytes).into_inner()
 }
 
-/// The account of a key, and its signature.
+/// Returns the derivation of a key's account, and its signature.
 fn sign(flag: u8, seed: [u8; 32], digest: [u8; 32], expected: &[u8]) -> [Work; 2] {
     assert_eq!(expected[0], flag, "another scheme");
     let account = |point: &[u8]| _ = black_box(blake2b(&[&[0], point].concat()));

@@ -1,4 +1,4 @@
-//! Which orders are signed: of each family, every fixture that the SDKs can sign without changes.
+//! Selects the orders that are signed: every fixture of each family that the SDKs can sign without changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use serde_json::Value;
 
 use crate::{HERE, Outcome, say};
 
-/// The orders of one family, in a file that every contender reads.
+/// The orders of one family, in a file that all contenders read.
 pub(crate) struct Cases {
     pub(crate) family: &'static str,
     pub(crate) file: PathBuf,
     pub(crate) lines: Vec<String>,
 }
 
-/// The largest integer that JavaScript's numbers hold exactly.
+/// The largest integer that a JavaScript number represents exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Returns why an order is left out, for ours as for the peers.
+/// Returns why an order is left out for all contenders, if it is.
 fn left_out(case: &Value) -> Option<&'static str> {
     if case["wallet"]["secret_key"].is_null() {
         return Some("nothing to sign");
@@ -27,21 +27,22 @@ fn left_out(case: &Value) -> Option<&'static str> {
     if has_unsafe_integer(&case["response"]) {
         return Some("integers that JSON.parse rounds");
     }
-    // Our own options: no SDK has them.
+    // No SDK has these options of ours.
     if !case["wallet"]["order"].is_null() {
         return Some("coins in an order of our own");
     }
-    // The methods of TronWeb that the benches call build no `Permission_id`.
+    // The TronWeb methods that the benches use cannot set `Permission_id`.
     if ["permission", "permission_id"].iter().any(|member| !case["wallet"][member].is_null()) {
         return Some("permission that TronWeb's calls do not name");
     }
     match case["id"].as_str() {
-        // Only a wallet that verifies sees that a slot is signed already, and keeps the blockhash.
+        // Only a wallet that verifies notices that a slot is already signed, and keeps the blockhash.
         Some("solana-native-slot-owner") => Some("signed already"),
-        // Their `s` is above half of the order, where sui-crypto leaves it; the chain wants the other one.
+        // The `s` of these signatures is above half the group order. The chain requires the lower value, but
+        // sui-crypto does not change it.
         Some("sui-secp256r1-third" | "sui-secp256r1-fourth") => Some("signature that sui-crypto does not normalise"),
-        // A nonce that begins with a zero byte: starknet-rs goes on from there otherwise than starknet.js, whose signatures ours are. Either
-        // is valid.
+        // This nonce begins with a zero byte. There, starknet-rs derives another nonce than starknet.js, which our
+        // signatures follow. Both signatures are valid.
         Some("starknet-captured-2025-07") => Some("nonce that starknet-rs derives in another way"),
         Some(id) if id.starts_with("solana-v1-") => Some("messages of version 1, which @solana/web3.js does not read"),
         Some(id) if id.starts_with("sui-balance") => Some("funds of an address balance, which the peers' code here does not name"),

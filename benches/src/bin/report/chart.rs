@@ -1,4 +1,4 @@
-//! The ratios as a chart: plain SVG, readable in light and dark mode.
+//! Draws the ratios as a chart: plain SVG, readable in light and dark mode.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use crate::results::Results;
 use crate::tables::{PEERS, in_digits};
 
 const WIDTH: f64 = 760.0;
-/// Where the bars begin, and how long the longest is.
+/// The left end of the bars, and the length of the longest bar.
 const LEFT: f64 = 190.0;
 const LENGTH: f64 = 480.0;
 const BAR: f64 = 18.0;
 const TOP: f64 = 84.0;
-/// From one family to the next.
+/// The distance between two families.
 const ROW: f64 = 58.0;
 
 const STYLE: &str = "
@@ -24,7 +24,7 @@ const STYLE: &str = "
   }
 ";
 
-/// Draws how many times faster `batch` is than each SDK, by the best round of either.
+/// Draws how many times faster `batch` is than each SDK, using the best round of each.
 pub(crate) fn draw(results: &Results) -> String {
     let families: Vec<_> =
         PEERS.iter().filter_map(|peers| Some((peers, results.families.iter().find(|it| it.family == peers.0)?))).collect();
@@ -60,7 +60,7 @@ pub(crate) fn draw(results: &Results) -> String {
                 LEFT - 8.0,
                 y + 13.0,
                 x(ratio) - LEFT,
-                // Beside the bar, and beyond the mark of the aim where that is close.
+                // The label is right of the bar, and right of the aim's mark if the mark is close.
                 x(if name == "js" && (ratio..ratio + longest * 0.1).contains(aim) { *aim } else { ratio }) + 6.0,
                 y + 14.0,
                 in_digits(ratio),

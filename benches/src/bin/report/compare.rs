@@ -1,4 +1,5 @@
-//! Nothing is timed before all contenders have signed the same: signatures and transactions, byte for byte.
+//! Checks that all contenders sign the same before anything is timed. Signatures and transactions must be equal byte
+//! for byte.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::cases::Cases;
 use crate::measure::{contenders, run};
 use crate::{Outcome, say};
 
-/// What a contender has to produce where ours does, whatever else it shows.
+/// The artefacts that a contender must produce if ours does. Others are optional.
 const FINAL: [&str; 3] = ["signed", "signature", "submission"];
 
 /// Compares every contender with the batch path.
@@ -40,7 +41,7 @@ fn signed(contender: &str, cases: &Cases) -> Outcome<BTreeMap<String, Artefacts>
     signed.collect()
 }
 
-/// Everything that they made is what ours made, and they made every signature.
+/// Checks that everything they produced equals ours, and that they produced every signature.
 fn same(ours: &Artefacts, theirs: &Artefacts) -> Result<(), String> {
     let different = theirs.iter().find(|(at, text)| ours.get(*at) != Some(text)).map(|(at, _)| at);
     let is_final = |at: &str| at.split('/').any(|name| FINAL.contains(&name));

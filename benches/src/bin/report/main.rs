@@ -1,4 +1,4 @@
-//! The whole table: `benches/run` builds this program and starts it.
+//! Measures and writes the whole table. `benches/run` builds and starts this program.
 //!
 //! ```text
 //! benches/run          measures everything and writes results.json, ratios.svg and the tables of README.md
@@ -7,8 +7,8 @@
 //! benches/run --check  only compares what all contenders sign
 //! ```
 //!
-//! Whole paths are measured in a process for each contender, ours and the peers in turn, round after round: what else the
-//! machine does then meets all of them. The steps are criterion's.
+//! Whole paths run in a separate process for each contender, in turn and round after round, so that other load on the
+//! machine affects all of them. Criterion measures the steps.
 
 mod cases;
 mod chart;
@@ -75,7 +75,7 @@ fn write(name: &str, text: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Progress goes to standard error, so that the tables of `--quick` can be piped.
+/// Prints progress to standard error, so that the tables of `--quick` can be piped.
 fn say(text: &str) {
     eprintln!("{text}");
 }

@@ -1,4 +1,5 @@
-//! Starts what is measured: the contenders in turn, criterion, the builds whose size counts, the program.
+//! Runs the measurements: the contenders in turn, criterion, the builds whose size is measured, and the program's
+//! start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,11 @@ use crate::cases::Cases;
 use crate::results::{ColdStart, FamilyResult, Measured, Results, Steps};
 use crate::{HERE, Outcome, say, valgrind};
 
-/// How long each process measures, in seconds, and how many rounds there are.
+/// How many seconds each process measures, and the number of rounds.
 const FULL: (&str, usize) = ("0.8", 7);
 const QUICK: (&str, usize) = ("0.2", 3);
 
-/// How often a program is started for the time of its start.
+/// How often a program is started to measure its start time.
 const STARTS: usize = 21;
 
 /// Returns the names of a family's contenders.
@@ -32,7 +33,7 @@ pub(crate) fn contenders(family: &str, javascript: bool) -> Vec<&'static str> {
     names
 }
 
-/// Installs the JavaScript SDKs if they are not there. Returns whether they can be measured.
+/// Installs the JavaScript SDKs if they are missing. Returns whether they can be measured.
 pub(crate) fn javascript() -> Outcome<bool> {
     let works = |program| Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     if !works("node") || !works("npm") {
@@ -51,7 +52,7 @@ pub(crate) fn javascript() -> Outcome<bool> {
     Ok(true)
 }
 
-/// Runs one contender and returns what it prints: with `seconds` its time, without them what it signs.
+/// Runs one contender and returns its output: with `seconds` its time, otherwise what it signs.
 pub(crate) fn run(contender: &str, family: &str, file: &Path, seconds: Option<&str>) -> Outcome<String> {
     let mut command = if contender == "js" {
         let mut node = Command::new("node");
@@ -65,7 +66,7 @@ pub(crate) fn run(contender: &str, family: &str, file: &Path, seconds: Option<&s
     output(command.arg(family).arg(file).args(seconds))
 }
 
-/// Another program of this package.
+/// Returns a command for another program of this package.
 fn beside(name: &str) -> Outcome<Command> {
     Ok(Command::new(std::env::current_exe()?.with_file_name(name).with_extension(std::env::consts::EXE_EXTENSION)))
 }
@@ -78,7 +79,7 @@ fn output(command: &mut Command) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Counts allocations and signatures, the same in every run.
+/// Counts allocations and signatures, which are the same in every run.
 pub(crate) fn allocations(families: &[Cases], results: &mut Results) -> Outcome<()> {
     say("allocations");
     for cases in families {
@@ -99,7 +100,7 @@ pub(crate) fn allocations(families: &[Cases], results: &mut Results) -> Outcome<
     Ok(())
 }
 
-/// Counts instructions, which hardly differ from run to run, whatever else the machine does.
+/// Counts instructions, which hardly vary with other load on the machine.
 pub(crate) fn instructions(families: &[Cases], results: &mut Results) -> Outcome<()> {
     if !valgrind::is_installed() {
         say("valgrind is not installed: instructions are left out.");
@@ -115,7 +116,7 @@ pub(crate) fn instructions(families: &[Cases], results: &mut Results) -> Outcome
                 let arguments = [name, cases.family, file, "--passes", passes];
                 valgrind::count::<1>(valgrind::INSTRUCTIONS, program.get_program().as_ref(), &arguments)
             };
-            // What happens only once is in both.
+            // One-time work is in both counts, and cancels out.
             let ([few], [many]) = (count("1")?, count("3")?);
             let orders = 2 * cases.lines.len();
             family.contenders.entry(name).or_default().instructions = Some(many.saturating_sub(few) as f64 / orders as f64);
@@ -156,7 +157,7 @@ pub(crate) fn steps(results: &mut Results) -> Outcome<()> {
         &["--warm-up-time", "0.3", "--measurement-time", "1"]
     };
     say("steps, by criterion");
-    // What an earlier run left would be taken for a row of this one.
+    // Results of an earlier run would otherwise appear as rows of this one.
     let _ = fs::remove_dir_all(target().join("criterion"));
     let manifest = Path::new(HERE).join("Cargo.toml");
     output(Command::new(cargo()).args(["bench", "--quiet", "--manifest-path"]).arg(manifest).args(["--", "--noplot"]).args(options))?;
@@ -169,7 +170,7 @@ fn cargo() -> PathBuf {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
-/// Builds a program that embeds one family, and one that embeds none.
+/// Builds a program that embeds one family, for each family, and one that embeds none.
 pub(crate) fn sizes(results: &mut Results) -> Outcome<()> {
     let manifest = Path::new(HERE).join("Cargo.toml");
     for family in FAMILIES.iter().map(|family| Some(family.name())).chain([None]) {
@@ -187,7 +188,7 @@ pub(crate) fn sizes(results: &mut Results) -> Outcome<()> {
     Ok(())
 }
 
-/// Measures how long the program takes from its start to its end, and Node with an SDK for the same order.
+/// Measures the time from the program's start to its end, and the same for Node with an SDK and the same order.
 pub(crate) fn cold_start(families: &[Cases], javascript: bool, results: &mut Results) -> Outcome<()> {
     say("cold start: building the program");
     let root = Path::new(HERE).join("..");
@@ -230,7 +231,7 @@ pub(crate) fn cold_start(families: &[Cases], javascript: bool, results: &mut Res
     Ok(())
 }
 
-/// A program as it is started again and again.
+/// A program that is started repeatedly.
 struct Start {
     label: String,
     program: PathBuf,

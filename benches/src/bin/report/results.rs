@@ -1,4 +1,4 @@
-//! What was measured, as it is written to results.json.
+//! The measurements, in the form of results.json.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) struct Results {
     pub(crate) families: Vec<FamilyResult>,
     /// Criterion's medians, by group and row.
     pub(crate) steps: Vec<Steps>,
-    /// The bytes of a program that does nothing.
+    /// The size of an empty program, in bytes.
     pub(crate) empty_program_bytes: Option<u64>,
     pub(crate) cold_start: Vec<ColdStart>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Machine {
     processor: String,
     cores: usize,
     system: &'static str,
-    /// How busy the machine was before the run: processes that wanted to run, over the last minute.
+    /// The load average of the last minute before the run.
     load: Option<String>,
     rustc: Option<String>,
     node: Option<String>,
@@ -33,22 +33,22 @@ pub(crate) struct Machine {
 pub(crate) struct FamilyResult {
     pub(crate) family: &'static str,
     pub(crate) orders: usize,
-    /// How many signatures an order needs on average.
+    /// The average number of signatures per order.
     pub(crate) signatures: f64,
-    /// By name: `batch`, `facade`, `peer`, `js`, and `signature`, which is one signature.
+    /// By name: `batch`, `facade`, `peer`, `js`, and `signature` for a single signature.
     pub(crate) contenders: BTreeMap<&'static str, Measured>,
     /// How many times faster `batch` is than `peer` and `js`.
     pub(crate) ratios: BTreeMap<&'static str, Ratio>,
     pub(crate) program_bytes: Option<u64>,
 }
 
-/// What an order costs. Nanoseconds are the best and the median of all rounds.
+/// The cost of an order. Times are the best and the median of all rounds, in nanoseconds.
 #[derive(Default, Serialize)]
 pub(crate) struct Measured {
     pub(crate) best_ns: f64,
     pub(crate) median_ns: f64,
     pub(crate) allocations: Option<f64>,
-    /// Without those that only the first order of a process needs.
+    /// The instructions per order, without one-time work in the process.
     pub(crate) instructions: Option<f64>,
 }
 
@@ -89,7 +89,7 @@ impl Results {
         self.families.iter_mut().find(|family| family.family == name)
     }
 
-    /// Takes from earlier results all but the paths.
+    /// Copies everything except the paths from earlier results.
     pub(crate) fn keep(&mut self, earlier: &str) -> serde_json::Result<()> {
         #[derive(Deserialize)]
         struct Earlier {
@@ -134,13 +134,13 @@ impl Machine {
 }
 
 impl FamilyResult {
-    /// Returns how many times as long a contender takes as another.
+    /// Returns the ratio of two contenders' times.
     pub(crate) fn ratio(&self, of: &str, to: &str) -> Option<Ratio> {
         let (of, to) = (self.contenders.get(of)?, self.contenders.get(to)?);
         Some(Ratio { best: of.best_ns / to.best_ns, median: of.median_ns / to.median_ns })
     }
 
-    /// Returns how many times as many instructions a contender needs as another.
+    /// Returns the ratio of two contenders' instructions.
     pub(crate) fn instructions(&self, of: &str, to: &str) -> Option<f64> {
         let [of, to] = [of, to].map(|name| self.contenders.get(name)?.instructions);
         Some(of? / to?)

@@ -1,4 +1,4 @@
-//! The tables, as markdown.
+//! The tables in Markdown.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use countersign_benches::rows;
 use crate::Outcome;
 use crate::results::{FamilyResult, Ratio, Results};
 
-/// What each family is compared with: its JavaScript SDK, how many times faster `batch` shall be, its Rust SDK.
+/// What each family is compared with: its JavaScript SDK, the aimed speed-up of `batch`, and its Rust SDK.
 pub(crate) const PEERS: [(&str, &str, f64, Option<&str>); 6] = [
     ("evm", "ethers", 9.0, Some("alloy")),
     ("tron", "TronWeb", 9.0, None),
@@ -17,7 +17,7 @@ pub(crate) const PEERS: [(&str, &str, f64, Option<&str>); 6] = [
     ("bitcoin", "bitcoinjs-lib", 15.0, Some("rust-bitcoin")),
 ];
 
-/// Returns every table with the name of its place in the README.
+/// Returns every table with the name of its marker in the README.
 pub(crate) fn all(results: &Results) -> Vec<(&'static str, String)> {
     vec![
         ("machine", format!("{}\n", results.machine.describe())),
@@ -29,7 +29,7 @@ pub(crate) fn all(results: &Results) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Puts a table between the two comments that mark its place.
+/// Inserts a table between the two comments that mark its place.
 pub(crate) fn replace(readme: &str, name: &str, table: &str) -> Outcome<String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let place = readme.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
@@ -46,7 +46,7 @@ fn times(ratio: Option<Ratio>) -> String {
     ratio.map_or("-".to_owned(), |Ratio { best, median }| format!("{} ({})", in_digits(best), in_digits(median)))
 }
 
-/// A ratio near one would say nothing with a single digit.
+/// Formats a ratio. A ratio near one gets more than one digit.
 pub(crate) fn in_digits(ratio: f64) -> String {
     if ratio < 2.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
 }
@@ -108,9 +108,9 @@ fn paths(results: &Results) -> String {
     text
 }
 
-/// Returns the aims for parsing, verifying and preparing, each as a share of one row of its group.
+/// Returns the aims for parsing, verifying and preparing, each as a fraction of one row in its group.
 fn aims(results: &Results) -> String {
-    // Group, what is measured, what is taken off it, what it is a share of, the most that it may be.
+    // The group, the measured row, a row to subtract, the row to compare with, and the maximum fraction.
     let aims = [
         ("evm", rows::PREPARED, None, rows::K256, 25.0),
         ("tron", rows::PREPARED, None, rows::K256, 25.0),

@@ -44,7 +44,7 @@ fn coin(coin: &Value) -> (OutPoint, TxOut) {
     (OutPoint { txid, vout }, TxOut { value, script_pubkey: bytes(text(&coin["script_pubkey"])).into() })
 }
 
-/// Returns the deposit, and the change if it is worth relaying.
+/// Returns the deposit output, and a change output if it exceeds the dust limit.
 fn outputs(result: &Value, wallet: &Value, coins: &[(OutPoint, TxOut)]) -> Vec<TxOut> {
     let deposit = TxOut {
         value: Amount::from_sat(number(&result["amount"]).parse().expect("an amount")),
@@ -69,7 +69,7 @@ fn input_weight(script: &ScriptBuf) -> usize {
     }
 }
 
-/// ceil(vsize * rate), in whole numbers.
+/// Computes ceil(vsize * rate) with integers.
 fn fee(vsize: usize, rate: &str) -> u64 {
     let (whole, fraction) = rate.split_once('.').unwrap_or((rate, ""));
     let scaled: u128 = format!("{whole}{fraction}").parse().expect("a fee rate");
@@ -77,7 +77,8 @@ fn fee(vsize: usize, rate: &str) -> u64 {
     (scaled * vsize as u128).div_ceil(10_u128.pow(digits)).try_into().expect("a fee")
 }
 
-/// rust-bitcoin knows no Litecoin address; those here are segwit.
+/// Returns the script of an address. rust-bitcoin does not support Litecoin's addresses. Those in the fixtures are
+/// segwit.
 fn script_of(address: &str) -> ScriptBuf {
     if let Ok(address) = address.parse::<Address<_>>() {
         return address.assume_checked().script_pubkey();
@@ -87,7 +88,7 @@ fn script_of(address: &str) -> ScriptBuf {
     ScriptBuf::new_witness_program(&WitnessProgram::new(version, &program).expect("a program"))
 }
 
-/// Returns the keys, each under the scripts that it can spend.
+/// Returns the keys, by the scripts that they can spend.
 fn keys(text: &str) -> HashMap<ScriptBuf, Keypair> {
     let mut keys = HashMap::new();
     for part in text.split(' ') {
@@ -107,7 +108,7 @@ fn keys(text: &str) -> HashMap<ScriptBuf, Keypair> {
     keys
 }
 
-/// rust-bitcoin knows no Litecoin key either.
+/// Decodes a key. rust-bitcoin does not support Litecoin's keys either.
 fn from_wif(text: &str) -> SecretKey {
     PrivateKey::from_wif(text)
         .map_or_else(|_| SecretKey::from_slice(&base58::decode_check(text).expect("a key in WIF")[1..33]).expect("a key"), |key| key.inner)

@@ -1,4 +1,4 @@
-//! What wallets in Rust do today: parse the response, build and sign with the usual SDK. Nothing is checked.
+//! What wallets in Rust do today: parse the response, then build and sign with the usual SDK, without checks.
 
 mod bitcoin;
 mod evm;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{Artefacts, Contender};
 use crate::member;
 
-/// What a wallet has in memory, and the text that it received.
+/// What a wallet has in memory, and the text that it receives.
 pub(super) struct Order {
     request: Value,
     wallet: Value,
@@ -26,7 +26,8 @@ pub(super) struct Order {
 type Signed = Vec<(String, String)>;
 type Sign = fn(&Order) -> Signed;
 
-/// Returns the peer of a family. Every Tron crate is a client of a node's API: none builds a transaction by itself.
+/// Returns the peer of a family. Tron has none, because every crate is a client of a node and cannot build
+/// transactions itself.
 pub(super) fn of(family: Family) -> Option<Sign> {
     match family {
         Family::Evm => Some(evm::sign),
@@ -82,7 +83,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is not text"))
 }
 
-/// Returns a number in any of its spellings, as text.
+/// Returns a number in any of its formats as text.
 fn number(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -37,7 +37,7 @@ fn transaction_hash(result: &Value, wallet: &Value, sender: Felt) -> Felt {
     let bound = |name: &str, member: &str| {
         let bound = &wallet["resource_bounds"][member];
         let (amount, price) = (felt(&bound["max_amount"]), felt(&bound["max_price_per_unit"]));
-        // The name, eight bytes of the amount, sixteen of the price.
+        // The name, eight bytes for the amount, and sixteen for the price.
         Felt::from_bytes_be_slice(name.as_bytes()) * two_to(192) + amount * two_to(128) + price
     };
     let tip = if wallet["tip"].is_null() { Felt::ZERO } else { felt(&wallet["tip"]) };
