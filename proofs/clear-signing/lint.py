@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def interface(name):
     compiled = json.loads((PROJECT / f"proofs/evm/contracts/out/{name}.json").read_text())
-    # The deployed contracts spell this name in another way (docs/spec/evm.md#functions), and the tool compares names.
+    # The deployed contracts spell this name differently (docs/spec/evm.md#functions), and the tool compares names.
     for function in compiled["abi"]:
         for parameter in function.get("inputs", []):
             parameter["name"] = {"orderId": "orderID"}.get(parameter["name"], parameter["name"])

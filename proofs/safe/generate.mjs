@@ -1,5 +1,5 @@
-// Asks Safe's own contracts, in an EVM, for the hashes of the calls and of the message of some fixtures, as an owner of a Safe compares
-// them. Writes crates/view/tests/safe.json, or with --check fails if it would change.
+// Asks Safe's own contracts, running in an EVM, for the hashes that a Safe owner compares: those of the calls and of
+// the message in some fixtures. Writes crates/view/tests/safe.json. With --check, fails if the file would change.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +14,9 @@ const fixtures = new URL("../../fixtures/accept/evm.jsonl", import.meta.url);
 const FIXTURES = ["evm-token-approval-exact", "evm-native-typed-data", "evm-on-behalf"];
 const NONCE = 41;
 /**
- * Each version's package, its digest, where the contract is in it, and where the fallback handler, which knows the hash of a message. The packages are fetched one by one, because what they depend on takes 600 MB and is not needed.
+ * The package of each version, its digest, and the files of the contract and of the fallback handler, which computes
+ * the hash of a message. The packages are fetched one by one, because their dependencies take 600 MB and are not
+ * needed.
  */
 const HANDLER_FILE = "build/artifacts/contracts/handler/CompatibilityFallbackHandler.sol/CompatibilityFallbackHandler.json";
 const VERSIONS = {
@@ -40,7 +42,7 @@ const VERSIONS = {
   },
 };
 
-/** The code of a version's contracts. */
+/** Returns the code of a version's contracts. */
 function code(version) {
   const { name, integrity, files } = VERSIONS[version];
   const folder = fileURLToPath(new URL(`node_modules/.safe/${version}/`, import.meta.url));
@@ -65,7 +67,7 @@ const safe = new Interface([
 ]);
 const HANDLER = "0x00000000000000000000000000000000000f0001";
 
-/** A Safe of a version at an address on a chain, as a function that calls it. */
+/** Deploys a Safe of a version at an address on a chain. Returns a function that calls it. */
 async function deployed(version, account, chain) {
   const evm = await createEVM({ common: createCustomCommon({ chainId: chain }, Mainnet) });
   const [contract, handler] = code(version);
@@ -81,7 +83,8 @@ async function deployed(version, account, chain) {
   return call;
 }
 
-/** Domain hash, message hash and their digest. What is hashed is `1901 | domain hash | message hash`. */
+/** Returns the domain hash, the message hash and their digest. The hashed bytes are `1901 | domain hash | message
+   hash`. */
 function hashes(domain, preimage, digest) {
   if (keccak256(preimage) !== digest || dataSlice(preimage, 2, 34) !== domain) throw new Error("the Safe contradicts itself");
   return [domain, dataSlice(preimage, 34, 66), digest];
@@ -90,7 +93,7 @@ function hashes(domain, preimage, digest) {
 const cases = [];
 for (const line of readFileSync(fixtures, "utf8").trim().split("\n").map(JSON.parse)) {
   if (!FIXTURES.includes(line.id)) continue;
-  // Who sends and signs.
+  // The account that sends and signs.
   const account = line.request.source.delegate ?? line.request.source.owner;
   const { approval_transaction: approval, initiate_transaction: initiate, typed_data: typed } = line.response.result;
   for (const version of Object.keys(VERSIONS)) {
@@ -104,12 +107,12 @@ for (const line of readFileSync(fixtures, "utf8").trim().split("\n").map(JSON.pa
       const preimage = await call(account, "encodeTransactionData", ...values);
       shown[name] = hashes(domain, preimage, await call(account, "getTransactionHash", ...values));
     }
-    // Until 1.2 a Safe does not know the form of ERC-1271 that contracts use today.
+    // Up to version 1.2, a Safe does not support today's form of ERC-1271.
     if (typed && version !== "1.2.0") {
       const { EIP712Domain, ...types } = typed.types;
       const digest = TypedDataEncoder.hash(typed.domain, types, typed.message);
       const all = await call(HANDLER, "getMessageHashForSafe", account, digest);
-      // Until 1.3 the contracts give the digest only. The part below it is what leads to that digest.
+      // Up to version 1.3, the contracts return only the digest. The code below finds the parts that lead to it.
       const isParted = version >= "1.4";
       const struct = keccak256(concat([keccak256(Buffer.from("SafeMessage(bytes message)")), keccak256(digest)]));
       const preimage = isParted ? await call(HANDLER, "encodeMessageDataForSafe", account, digest) : concat(["0x1901", domain, struct]);

@@ -3,14 +3,14 @@
 use bitcoin::{Transaction, TxOut, consensus::encode::serialize};
 use bitcoinconsensus::{Utxo, VERIFY_ALL_PRE_TAPROOT, VERIFY_TAPROOT, verify_with_flags};
 
-/// Runs every input of a transaction through Bitcoin Core's script verifier, all consensus flags set.
+/// Verifies every input of a transaction with Bitcoin Core's script verifier and all consensus flags.
 ///
-/// What only a chain knows is not part of it: whether the outputs exist, and whether a relative timelock has run out. The
-/// script is checked against the input's sequence all the same.
+/// This does not include what only a chain knows: whether the outputs exist, and whether a relative timelock has
+/// expired. The script is still checked against the input's sequence.
 ///
 /// # Errors
 ///
-/// The index of the first input whose script fails.
+/// Returns the index of the first input whose script fails.
 pub fn verify(transaction: &Transaction, prevouts: &[TxOut]) -> Result<(), usize> {
     let bytes = serialize(transaction);
     let utxos: Option<Vec<_>> = prevouts

@@ -1,4 +1,4 @@
-//! Every spend path through Bitcoin Core's script verifier.
+//! Verifies every spend path with Bitcoin Core's script verifier.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -21,7 +21,7 @@ use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, outpoint, s
 const NETWORKS: [&str; 2] = ["bitcoin:testnet", "litecoin:testnet"];
 
 fn scenes() -> impl Iterator<Item = Scene> {
-    // 144 blocks take a push of two bytes, 12 an opcode, 40,000 a push of three.
+    // A timelock of 144 blocks is a push of two bytes, 12 is an opcode, and 40,000 is a push of three bytes.
     NETWORKS.into_iter().flat_map(|network| [144, 12, 40_000].map(|timelock| Scene::new(network, timelock, 50_000)))
 }
 
@@ -33,7 +33,7 @@ fn prevouts(scene: &Scene) -> Vec<TxOut> {
     fundings().iter().map(|funding| scene.prevout(funding.value.to_sat())).collect()
 }
 
-/// All of it to the owner, in one transaction: several inputs are valid, too.
+/// Pays everything to the owner in one transaction. Several inputs are also valid.
 fn payout(scene: &Scene) -> Payout {
     let payout = Payout::new(fundings(), scene.owner(), Fee::Deducted(FeeRate::from_whole(2)));
     payout.with_source(FundingSource::Chain).with_exceptions(Exceptions { less: true, ..Exceptions::default() })
@@ -55,7 +55,7 @@ fn redeem_and_refund_are_valid() {
     }
 }
 
-/// What a witness holds: change one item, and the script fails.
+/// Changes one item of a witness, and checks that the script fails.
 fn broken(good: &Transaction, scene: &Scene, item: usize, bytes: Vec<u8>) {
     let mut bad = good.clone();
     let mut items: Vec<_> = bad.input[0].witness.iter().map(<[u8]>::to_vec).collect();
@@ -71,7 +71,7 @@ fn a_wrong_secret_a_wrong_key_and_another_leaf_fail() {
         let (redeem, refund) = (redeem(&scene), refund(&scene));
         broken(&redeem, &scene, 1, vec![7; 32]);
         broken(&redeem, &scene, 1, Vec::new());
-        // The other party's signature, and the other leaf's script and control block.
+        // The other party's signature, and the script and control block of the other leaf.
         let item = |transaction: &Transaction, index: usize| transaction.input[0].witness.nth(index).expect("an item").to_vec();
         broken(&redeem, &scene, 0, item(&refund, 0));
         broken(&refund, &scene, 0, item(&redeem, 0));
@@ -89,7 +89,7 @@ fn a_refund_before_its_timelock_fails() {
         let by_hand = |transaction| through_leaf(transaction, &prevouts(&scene), (&scene.tree, Leaf::Refund), INITIATOR, None);
         for sequence in [Sequence::from_height(timelock - 1), Sequence::MAX, Sequence::ZERO, Sequence::from_512_second_intervals(timelock)]
         {
-            // Signed anew, so that it is the script that refuses.
+            // The transaction is signed again, so that the script is the reason for the failure.
             let mut transaction = payment.transaction().clone();
             transaction.input.iter_mut().for_each(|input| input.sequence = sequence);
             let early = by_hand(transaction);
@@ -122,12 +122,12 @@ fn an_instant_refund_needs_both_and_takes_a_fee_from_anywhere() {
         let (ours, theirs) = (refund.sign(&key(INITIATOR)).expect("ours"), refund.countersign(&key(REDEEMER)).expect("theirs"));
         let complete = refund.complete(&ours, &theirs).expect("both");
         assert_eq!(verify(&complete, &prevouts), Ok(()));
-        // The placeholder that the service presigns with: the initiator's signature in both slots.
+        // The service's placeholder when it presigns: the initiator's signature in both slots.
         let mut placeholder = complete.clone();
         let items: Vec<_> = complete.input[0].witness.iter().map(<[u8]>::to_vec).collect();
         placeholder.input[0].witness = bitcoin::Witness::from_slice(&[&items[1], &items[1], &items[2], &items[3]]);
         assert_eq!(verify(&placeholder, &prevouts), Err(0));
-        // The two slots swapped: the comment in the published client has them so.
+        // The two slots are swapped, as a comment in the published client describes them.
         placeholder.input[0].witness = bitcoin::Witness::from_slice(&[&items[1], &items[0], &items[2], &items[3]]);
         assert_eq!(verify(&placeholder, &prevouts), Err(0));
 
@@ -160,7 +160,7 @@ fn a_deposit_from_every_kind_of_coin_is_valid() {
         let transaction = signed(scene.unsigned(wallet), WALLET).expect("the key");
         assert_eq!(verify(&transaction, &prevouts), Ok(()), "{network}");
         assert_eq!(transaction.output[0], scene.prevout(50_000));
-        // Segwit signatures commit to their amounts; the first input that does says so.
+        // Segwit signatures commit to amounts. The first input with such a signature fails.
         prevouts[0].value = Amount::from_sat(20_001);
         assert_eq!(verify(&transaction, &prevouts), Err(0));
     }

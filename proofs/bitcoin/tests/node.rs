@@ -1,4 +1,5 @@
-//! The node crate on a real Litecoin node: through the node's own RPC, through an Esplora server, and through both together.
+//! Tests the node crate on a real Litecoin node: through the node's own RPC, through an Esplora server, and through
+//! both together.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -47,7 +48,7 @@ fn connect(urls: &[&str], chain: &str, id: &str) -> Done<Nodes<Http>> {
     Ok(Nodes::new(Http::new(Timeouts::default())?, config, &registry))
 }
 
-/// Verified terms whose destination is the HTLC of a scene.
+/// Returns verified terms whose destination is the HTLC of a scene.
 fn terms(scene: &Scene) -> VerifiedTerms {
     let registry = countersign_testkit::registry();
     let verified = countersign_testkit::fixtures_of(Family::Bitcoin).expect("fixtures").into_iter().find_map(|case| {
@@ -80,7 +81,7 @@ struct Swap<'n> {
 }
 
 impl<'n> Swap<'n> {
-    /// The timelock tells one HTLC from another.
+    /// Each HTLC has a different timelock.
     fn new(nodes: &'n Nodes<Http>, timelock: u16) -> Self {
         let scene = Scene::new("litecoin:regtest", timelock, AMOUNT);
         Self { terms: terms(&scene), scene, nodes }
@@ -100,7 +101,7 @@ impl<'n> Swap<'n> {
         Ok(Funded::judge(&self.terms, &quorum, &RULE, now).map_err(|hold| hold.code().name()))
     }
 
-    /// Pays the HTLC through the node crate alone: coins, fee rate, preflight, broadcast.
+    /// Pays the HTLC with the node crate alone: coins, fee rate, preflight and broadcast.
     async fn fund(&self, rate: Option<u64>) -> Done<Transaction> {
         let (chain, policy) = (self.chain(), Policy::default());
         let mut wallet = chain.wallet(&self.scene.owner(), Speed::Normal, &policy).await?;
@@ -156,7 +157,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
     let esplora = Esplora::start(node.cli())?;
     let rpc = node.url();
     node.mine(110)?;
-    // A node of another chain is told by block 0.
+    // A node of another chain is recognized by its block 0.
     for url in [rpc.as_str(), &esplora] {
         let nodes = connect(&[url], "litecoin", "litecoin:mainnet")?;
         let error = nodes.head("litecoin", 0).await.expect_err("another chain");
@@ -176,7 +177,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
             Err(NodeError::Disagree { .. }) => assert!(by_index && by_rpc),
             other => panic!("{other:?}"),
         }
-        // Funded: final at six blocks, and never before.
+        // The funding is final at six blocks, and never before.
         let estimate = swap.chain().fee_rate(Speed::Fast, &Policy::default()).await?;
         assert!(estimate.is_floor, "a regtest node has no estimate");
         swap.fund(None).await?;
@@ -188,7 +189,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
             swap.locked(depth).await?;
             assert_eq!(swap.judge().await?.is_ok(), depth >= 6, "{depth}");
         }
-        // Redeemed: in the mempool, then in a block.
+        // The redemption is first in the mempool, then in a block.
         let redeem = signed(swap.scene.htlc().redeem(&SECRET, &swap.payout().await?)?, REDEEMER)?;
         assert!(swap.chain().preflight(&redeem, &Policy::default()).await? > Amount::ZERO);
         swap.broadcast(&redeem).await?;
@@ -200,7 +201,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
             assert_eq!(status.confirmations, depth);
             node.mine(1)?;
         }
-        // Refunded: not a block too early, and as early as `elapsed` says.
+        // The refund is not possible a block too early, but as soon as `elapsed` says so.
         let swap = Swap::new(&nodes, 20 + u16::try_from(index)?);
         swap.fund(Some(3)).await?;
         let timelock = swap.scene.tree.htlc.timelock;
@@ -210,7 +211,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         let error = swap.broadcast(&refund).await.expect_err("a block too early");
         assert!(matches!(&error, NodeError::Rejected { message, .. } if message.contains("non-BIP68-final")), "{error}");
         if by_rpc {
-            // An Esplora server does not simulate, so it does not agree.
+            // An Esplora server does not simulate transactions, so it does not agree.
             let code = if by_index { "node_disagree" } else { "transaction_rejected" };
             assert_eq!(swap.chain().preflight(&refund, &Policy::default()).await.expect_err("too early").code().name(), code);
         }
@@ -218,7 +219,7 @@ async fn htlcs_are_read_judged_redeemed_and_refunded() -> Done<()> {
         assert_eq!(swap.judge().await?.expect_err("no time"), "destination_no_time");
         swap.locked(u64::from(timelock)).await?;
         swap.broadcast(&refund).await?;
-        // It waits, so one that pays more takes its place.
+        // The transaction is pending, so one with a higher fee replaces it.
         let (recovery, owner, policy) = (Recovery::Bitcoin(swap.scene.refund()), swap.scene.owner(), Policy::default());
         let sent = nodes.submission(CHAIN, &refund.compute_txid().to_string(), &serialize_hex(&refund))?;
         let replacement = nodes.prepare_replacement(&recovery, CHAIN, &owner, &sent, Speed::Fast, &policy).await?;
@@ -248,7 +249,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
         Ok::<_, Box<dyn std::error::Error>>(TxContext::new(vec![support::coin(outpoint, output.clone(), &previous)], owner.as_str(), rate))
     };
 
-    // Replaced while it waits: by the lowest rate that is taken, and by no lower one.
+    // The pending transaction is replaced at the lowest accepted rate, and at no lower one.
     let first = swap.send(wallet(FeeRate::from_whole(2))?).await?;
     let fee = |transaction: &Transaction| output.value - transaction.output.iter().map(|output| output.value).sum::<Amount>();
     let policy = Policy::default();
@@ -264,7 +265,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     let before = swap.locked(7).await?;
     assert!(swap.judge().await?.is_ok());
 
-    // The block of the funding is abandoned: the funding is unconfirmed again, then in another block.
+    // The block of the funding is orphaned. The funding is unconfirmed again, and then in another block.
     swap.nodes = &both;
     assert_eq!(swap.locked(7).await?.hash, before.hash);
     node.call("invalidateblock", &[&before.hash])?;
@@ -277,7 +278,7 @@ async fn replaced_and_reorganised_fundings_start_again() -> Done<()> {
     assert_ne!(after.hash, before.hash);
     assert_eq!(swap.judge().await?.expect_err("it starts again"), "destination_not_final");
 
-    // Abandoned again, and this time the coin is spent elsewhere.
+    // The block is orphaned again, and this time the coin is spent elsewhere.
     node.call("invalidateblock", &[&after.hash])?;
     let elsewhere = Swap::new(&only, 41);
     let rival = signed(elsewhere.scene.unsigned(wallet(FeeRate::from_whole(50))?), WALLET)?;

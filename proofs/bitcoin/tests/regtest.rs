@@ -1,4 +1,4 @@
-//! The whole path on a Litecoin node's own regression-test network, started here and stopped again.
+//! Tests the whole path on a Litecoin node in regtest mode, which the test starts and stops.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -17,16 +17,16 @@ use serde_json::Value;
 use support::litecoind::{Done, Node};
 use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, coin, key, scripts, signed};
 
-/// Short, so that the test is: the longest push of a timelock is `tests/consensus.rs`'s.
+/// A short timelock keeps the test short. `tests/consensus.rs` covers the longest push of a timelock.
 const TIMELOCK: u16 = 20;
 const AMOUNT: u64 = 500_000;
 
-/// To the owner, who pays the fee out of it.
+/// Pays the owner. The fee is taken from the amount.
 fn payout<const N: usize>(fundings: [Funding; N], to: &str) -> Payout {
     Payout::new(fundings, to, Fee::Deducted(FeeRate::from_whole(5)))
 }
 
-/// Pays an HTLC from one coin of this script through the library.
+/// Pays an HTLC from one coin of this script, with the library.
 fn deposit(node: &Node, scene: &Scene, script: &ScriptBuf) -> Done<Funding> {
     let address = scene.chain.address(script).ok_or("an address")?;
     let (previous, outpoint) = node.pay(&address, "0.01")?;
@@ -58,12 +58,12 @@ fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     let partial = deposit(&node, &scene, &own.p2pkh)?;
     assert!([redeemed, refunded, instant, partial].iter().all(|funding| funding.value.to_sat() == AMOUNT));
 
-    // The dust limit that the warning `amount_below_dust` is about is this node's own.
+    // The dust limit behind the warning `amount_below_dust` is this node's own.
     let refusal = deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_299), &own.p2wpkh).expect_err("dust").to_string();
     assert!(refusal.contains("dust"), "{refusal}");
     assert_eq!(deposit(&node, &Scene::new("litecoin:regtest", TIMELOCK, 3_300), &own.p2wpkh)?.value.to_sat(), 3_300);
 
-    // Redeem: not with another secret in the witness, then with the secret.
+    // A redemption with another secret in the witness fails, and one with the right secret succeeds.
     let redeem = signed(htlc.redeem(&SECRET, &payout([redeemed], &to))?, REDEEMER)?;
     let mut wrong = redeem.clone();
     let mut items: Vec<_> = wrong.input[0].witness.iter().map(<[u8]>::to_vec).collect();
@@ -72,7 +72,7 @@ fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     assert!(node.send(&wrong).is_err());
     node.send(&redeem)?;
 
-    // Instant refund: it pays no fee by itself, so no node relays it; with a coin that pays, it confirms.
+    // An instant refund alone pays no fee, so no node relays it. With a coin for the fee, it confirms.
     let refund = InstantRefund::new(&htlc, &[instant], to.as_str())?;
     let complete = refund.complete(&refund.sign(&key(INITIATOR))?, &refund.countersign(&key(REDEEMER))?)?;
     let refusal = node.send(&complete).expect_err("no fee");
@@ -86,7 +86,7 @@ fn deposits_from_every_kind_of_coin_and_every_recovery() -> Done<()> {
     node.confirmed(&redeem)?;
     node.confirmed(&paid)?;
 
-    // Refund of two outputs at once: refused until the younger has as many confirmations as the timelock has blocks.
+    // A refund of two outputs is refused until the younger one has as many confirmations as the timelock.
     let refund = signed(htlc.refund(&payout([refunded, partial], &to).with_source(FundingSource::Chain))?, INITIATOR)?;
     let details: Value = serde_json::from_str(&node.call("getrawtransaction", &[&partial.outpoint.txid.to_string(), "true"])?)?;
     let confirmations = u16::try_from(details["confirmations"].as_u64().ok_or("confirmations")?)?;

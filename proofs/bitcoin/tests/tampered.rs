@@ -1,6 +1,7 @@
-//! A hostile service that names another deposit address. Each answer is refused; paid by hand all the same, it costs the owner the amount.
+//! Tests a hostile service that names another deposit address. Each answer is refused. If it is paid anyway, it costs
+//! the owner the amount.
 //!
-//! What the hand signs is built and signed by rust-bitcoin alone, and Bitcoin Core's script verifier decides what it can spend.
+//! The payment is built and signed with rust-bitcoin alone. Bitcoin Core's script verifier decides who can spend it.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -28,13 +29,13 @@ use support::{INITIATOR, REDEEMER, SECRET, Scene, WALLET, outpoint, scripts, scr
 const NETWORKS: [&str; 2] = ["bitcoin:testnet", "litecoin:testnet"];
 const THIEF: &str = "4444444444444444444444444444444444444444444444444444444444444444";
 const TIMELOCK: u16 = 144;
-/// What the owner has, what the order locks, and what each transaction by hand leaves to the miners.
+/// The owner's balance, the order's amount, and the fee of each transaction that is made by hand.
 const FUNDS: u64 = 200_000;
 const AMOUNT: u64 = 50_000;
 const FEE: u64 = 1_000;
-/// What the owner, the solver and the thief hold once the thief has the deposit.
+/// The balances of owner, solver and thief once the thief has the deposit.
 const STOLEN: [u64; 3] = [FUNDS - AMOUNT - FEE, 0, AMOUNT - FEE];
-/// A secret that the owner does not choose.
+/// A secret that the solver chose, not the owner.
 const SOLVERS_OWN: [u8; 32] = *b"countersign proofs: solver's own";
 
 /// An order, and a chain on which its owner has one coin.
@@ -43,7 +44,7 @@ struct Stage {
     ledger: Ledger,
 }
 
-/// Spends one coin to these outputs; not signed.
+/// Returns an unsigned transaction that spends one coin to these outputs.
 fn spending(coin: OutPoint, sequence: Sequence, output: Vec<TxOut>) -> Transaction {
     let input = vec![TxIn { previous_output: coin, sequence, ..TxIn::default() }];
     Transaction { version: Version::TWO, lock_time: LockTime::ZERO, input, output }
@@ -53,7 +54,7 @@ fn output(value: u64, script_pubkey: ScriptBuf) -> TxOut {
     TxOut { value: Amount::from_sat(value), script_pubkey }
 }
 
-/// Pays what an answer asks for, without looking.
+/// Returns a payment of what an answer asks for, without checks.
 fn blindly(answer: &Value) -> Transaction {
     let (_, version, program) = segwit::decode(answer["to"].as_str().expect("a text")).expect("an address");
     let version = WitnessVersion::try_from(version).expect("a version");
@@ -77,21 +78,21 @@ impl Stage {
         TxContext::new(vec![coin], self.scene.chain.address(&scripts().p2tr).expect("an address"), FeeRate::from_whole(2))
     }
 
-    /// Returns the order's HTLC with other terms.
+    /// Returns the order's HTLC with changed terms.
     fn changed(&self, change: impl FnOnce(&mut Htlc)) -> Tree {
         let mut htlc = self.scene.tree.htlc;
         change(&mut htlc);
         Tree::new(htlc).expect("a point")
     }
 
-    /// Requires that this deposit address is refused, with a record that has this HTLC or without one.
+    /// Checks that this deposit address is refused, either with a record of this HTLC or without any.
     fn refused(&self, to: &str, record: Option<&Tree>, code: Code, at: &str) {
         let record = record.map(|tree| self.scene.order_of(tree));
         let refusal = self.scene.answered(&self.scene.answer(to), record.as_ref(), self.wallet()).expect_err("a tampered answer");
         assert_eq!((refusal.code(), refusal.location()), (code, at), "{refusal}");
     }
 
-    /// Requires the refusal, without a record and with an honest one, then pays all the same.
+    /// Checks that the address is refused, without a record and with an honest one. Then pays it anyway.
     fn refused_then_paid(&mut self, to: &str) -> Deposit {
         for record in [None, Some(&self.scene.tree)] {
             self.refused(to, record, Code::AddressNotDerived, "/response/result/to");
@@ -99,7 +100,7 @@ impl Stage {
         self.paid(&self.scene.answer(to))
     }
 
-    /// Signs what an answer asks for, without looking, and executes it.
+    /// Signs and executes what an answer asks for, without checks.
     fn paid(&mut self, answer: &Value) -> Deposit {
         let transaction = blindly(answer);
         assert_eq!(self.ledger.execute(&transaction), Ok(()));
@@ -107,7 +108,7 @@ impl Stage {
         Deposit { outpoint: OutPoint { txid: transaction.compute_txid(), vout: 0 }, output: transaction.output[0].clone() }
     }
 
-    /// Returns what the owner, the solver and the thief hold.
+    /// Returns the balances of owner, solver and thief.
     fn holdings(&self) -> [u64; 3] {
         [WALLET, REDEEMER, THIEF].map(|key| self.ledger.balance(&scripts_of(key).p2tr))
     }
@@ -120,12 +121,12 @@ struct Deposit {
 }
 
 impl Deposit {
-    /// All of it to the key of the spender; not signed.
+    /// Returns an unsigned transaction that pays everything to the spender's key.
     fn to(&self, spender: &str, sequence: Sequence) -> Transaction {
         spending(self.outpoint, sequence, vec![output(AMOUNT - FEE, scripts_of(spender).p2tr)])
     }
 
-    /// Spends it with the key of the output.
+    /// Returns a transaction that spends the deposit with the output's key.
     fn by_key(&self, key: &str, scripts: Option<&Tree>) -> Transaction {
         through_key(self.to(key, Sequence::MAX), std::slice::from_ref(&self.output), key, scripts)
     }
@@ -134,14 +135,14 @@ impl Deposit {
         through_leaf(self.to(key, Sequence::MAX), std::slice::from_ref(&self.output), (tree, Leaf::Redeem), key, Some(secret))
     }
 
-    /// `key` signs, and gets it to the key of `to`.
+    /// Returns a refund that `key` signs and that pays the key of `to`.
     fn refund(&self, tree: &Tree, key: &str, to: &str) -> Transaction {
         let transaction = self.to(to, Sequence::from_height(TIMELOCK));
         through_leaf(transaction, std::slice::from_ref(&self.output), (tree, Leaf::Refund), key, None)
     }
 }
 
-/// The owner cannot take the deposit back as the right HTLC's, and the thief has it.
+/// Checks that the owner cannot refund the deposit as the right HTLC, and that the thief gets it.
 fn stolen(stage: &mut Stage, deposit: &Deposit, theft: &Transaction, holdings: [u64; 3]) {
     let refund = deposit.refund(&stage.scene.tree, INITIATOR, WALLET);
     assert_eq!(stage.ledger.execute(&refund), Err(Invalid::Script(0)));
@@ -150,8 +151,8 @@ fn stolen(stage: &mut Stage, deposit: &Deposit, theft: &Transaction, holdings: [
     assert_eq!(stage.ledger.execute(&refund), Err(Invalid::Missing));
 }
 
-/// Without this the other tests would mean little: an honest answer is paid by hand as by the library, no thief can spend it, and the
-/// owner gets it back.
+/// The control test. An honest answer leads to the same payment by hand and by the library. No thief can spend it,
+/// and the owner can refund it.
 #[test]
 fn the_blind_hand_pays_an_honest_answer_as_the_library_does() {
     for network in NETWORKS {
@@ -188,7 +189,7 @@ fn the_address_of_the_thief() {
     }
 }
 
-/// The right leaves under a key that somebody knows.
+/// The right leaves under an internal key that somebody controls.
 #[test]
 fn another_internal_key() {
     for network in NETWORKS {
@@ -207,7 +208,7 @@ fn an_address_with_another_redeemer() {
         let to = tree.address(stage.scene.chain);
         stage.refused(&to, Some(&tree), Code::UnknownRedeemer, "/order/source_swap/redeemer");
         let deposit = stage.refused_then_paid(&to);
-        // The owner shows the secret by redeeming the destination.
+        // The owner reveals the secret by redeeming the destination.
         stolen(&mut stage, &deposit, &deposit.redeem(&tree, THIEF, &SECRET), STOLEN);
     }
 }
@@ -220,7 +221,7 @@ fn an_address_with_another_secret_hash() {
         let to = tree.address(stage.scene.chain);
         stage.refused(&to, Some(&tree), Code::SecretHashMismatch, "/order/source_swap/secret_hash");
         let deposit = stage.refused_then_paid(&to);
-        // At once, and with nothing paid on the other side.
+        // The solver does this at once, without paying the destination.
         stolen(&mut stage, &deposit, &deposit.redeem(&tree, REDEEMER, &SOLVERS_OWN), [FUNDS - AMOUNT - FEE, AMOUNT - FEE, 0]);
     }
 }
@@ -233,7 +234,7 @@ fn an_address_with_another_refund_key() {
         let to = tree.address(stage.scene.chain);
         stage.refused(&to, Some(&tree), Code::InitiatorMismatch, "/order/source_swap/delegate");
         let deposit = stage.refused_then_paid(&to);
-        // The solver need only wait.
+        // The solver only has to wait.
         stolen(&mut stage, &deposit, &deposit.refund(&tree, THIEF, THIEF), STOLEN);
     }
 }

@@ -9,7 +9,8 @@ use clear_signing::{
     DataProvider, Descriptor, DisplayEntry, DisplayItem, FormatOutcome, ResolvedDescriptor, TokenMeta, TransactionContext, eip712,
 };
 
-/// A wallet that knows descriptors and nothing else: no names of addresses, and no tokens but those of the descriptors.
+/// A wallet that knows only descriptors. It has no names for addresses, and no tokens except those in the
+/// descriptors.
 #[derive(Debug, Default)]
 pub struct Wallet {
     calls: Vec<ResolvedDescriptor>,
@@ -17,31 +18,31 @@ pub struct Wallet {
     tokens: BTreeMap<(u64, String), (String, u8)>,
 }
 
-/// What the renderer shows.
+/// The renderer's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shown {
-    /// What is done, in a few words.
+    /// The intent, in a few words.
     pub intent: String,
-    /// The same as a sentence with values.
+    /// The intent as a sentence with values.
     pub sentence: Option<String>,
-    /// Labels and values, in order.
+    /// The labels with their values, in order.
     pub lines: Vec<(String, String)>,
 }
 
-/// A call of a contract.
+/// A contract call.
 #[derive(Debug, Clone)]
 #[allow(clippy::exhaustive_structs, reason = "the tests fill in every member")]
 pub struct Call<'a> {
-    /// EIP-155 chain id.
+    /// The EIP-155 chain id.
     pub chain_id: u64,
-    /// The contract.
+    /// The contract's address.
     pub to: String,
-    /// The account that sends.
+    /// The sender's address.
     pub from: String,
-    /// Wei, big-endian.
+    /// The value in wei, big-endian.
     pub value: [u8; 32],
-    /// Selector and arguments.
+    /// The selector and arguments.
     pub data: &'a [u8],
 }
 
@@ -50,7 +51,7 @@ impl Wallet {
     ///
     /// # Errors
     ///
-    /// Says why the renderer cannot read one.
+    /// Fails with the reason if the renderer cannot parse a descriptor.
     pub fn load<'f>(files: impl IntoIterator<Item = &'f str>) -> Result<Self, String> {
         let mut wallet = Self::default();
         for file in files {
@@ -70,11 +71,11 @@ impl Wallet {
         Ok(wallet)
     }
 
-    /// Shows a call.
+    /// Renders a call.
     ///
     /// # Errors
     ///
-    /// Says why the renderer does not understand it.
+    /// Fails with the reason if the renderer does not support the call.
     pub fn show_call(&self, call: &Call<'_>) -> Result<Shown, String> {
         let context = TransactionContext {
             chain_id: call.chain_id,
@@ -88,11 +89,11 @@ impl Wallet {
         shown(outcome.map_err(|error| format!("{error:?}"))?)
     }
 
-    /// Shows typed data that an account is about to sign.
+    /// Renders typed data that an account is about to sign.
     ///
     /// # Errors
     ///
-    /// Says why the renderer does not understand it.
+    /// Fails with the reason if the renderer does not support the message.
     pub fn show_message(&self, typed_data: &serde_json::Value, from: &str) -> Result<Shown, String> {
         let mut data: eip712::TypedData = serde_json::from_value(typed_data.clone()).map_err(|error| error.to_string())?;
         data.container = Some(eip712::TypedDataContainer { from: Some(from.to_owned()) });

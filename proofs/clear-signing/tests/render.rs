@@ -1,4 +1,4 @@
-//! What a renderer that is not ours shows of every accepted EVM order, beside our own summary.
+//! Compares an independent renderer's output for every accepted EVM order with our own summary.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -22,11 +22,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The topics of a summary that descriptors do not show: the README says why.
+/// The topics of a summary that descriptors do not show, for the reasons in the README.
 const NOT_SHOWN: [Topic; 9] =
     [Topic::Order, Topic::Chain, Topic::Receive, Topic::Payout, Topic::Record, Topic::Fees, Topic::Gas, Topic::Message, Topic::Encoding];
 
-/// The documents of a case as they are written.
+/// The documents of a case in their original text.
 #[derive(Deserialize)]
 struct Documents<'l> {
     id: &'l str,
@@ -75,7 +75,7 @@ fn initiate(deposit: &Deposit) -> Call<'_> {
     }
 }
 
-/// What our summary says, in the words of a renderer.
+/// The contents of our summary, in the renderer's words.
 struct Said<'s> {
     summary: &'s Summary,
     used: BTreeSet<Topic>,
@@ -101,14 +101,14 @@ impl<'s> Said<'s> {
         self.amount().0.split_once(' ').unwrap().1.to_owned()
     }
 
-    /// Returns the coins that are sent with the call, if any are.
+    /// Returns the coins that are sent with the call, if there are any.
     fn coins(&mut self) -> Option<String> {
         let coins = self.values(Topic::Send).nth(1)?;
         let TypedValue::Number(wei) = coins else { panic!("{coins:?}") };
         Some(format!("{} {}", number::in_whole_units(*wei, 18), self.symbol()))
     }
 
-    /// Returns an account. Renderers write addresses with a checksum or without.
+    /// Returns an account. Renderers may write addresses with or without a checksum.
     fn account(&mut self, topic: Topic) -> Option<String> {
         match self.values(topic).next()? {
             TypedValue::Account(account) => Some(account.to_string().to_lowercase()),
@@ -328,7 +328,7 @@ fn what_is_not_pinned_is_not_shown() {
     });
     assert_eq!(refused, 5);
 
-    // The generation is pinned, and with it the version of the domain and the members of the message.
+    // The generation is pinned, and with it the domain's version and the message's members.
     let (_, typed_data, owner) = message_of(&registry, "ethereum:usdt");
     assert!(wallet.show_message(&typed_data, &owner).is_ok());
     for (member, value) in [("name", json!("HTLC2")), ("version", json!("2")), ("chainId", json!(5)), ("verifyingContract", json!(owner))] {

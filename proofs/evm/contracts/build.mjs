@@ -1,5 +1,5 @@
-// Compiles every contract of src/ and writes out/<Name>.json. The same compiler and sources give the same bytes:
-// nothing here reads the clock, the path or the environment, and the bytecode carries no metadata hash.
+// Compiles all contracts in src/ and writes out/<Name>.json. The same compiler and sources give the same bytes.
+// Nothing here depends on the clock, the path or the environment, and the bytecode has no metadata hash.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import solc from "solc";
 
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 
-// What has no bytecode of its own (an abstract base) gets no artefact.
+// A source without bytecode of its own (an abstract base) gets no artefact.
 const sources = Object.fromEntries(
   readdirSync(path("src"))
     .filter((file) => file.endsWith(".sol"))
@@ -22,7 +22,7 @@ const answer = JSON.parse(
       sources,
       settings: {
         optimizer: { enabled: true, runs: 200 },
-        // The oldest instruction set in use among the chains of this family: Tron and some rollups lag behind Ethereum.
+        // The oldest instruction set among the chains of this family. Tron and some rollups lag behind Ethereum.
         evmVersion: "paris",
         metadata: { bytecodeHash: "none", appendCBOR: false },
         outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
@@ -31,7 +31,7 @@ const answer = JSON.parse(
   ),
 );
 
-// A warning fails the build as an error does: an artefact is only written from sources the compiler has nothing to say about.
+// A warning fails the build like an error. An artefact is only written if the compiler reports nothing.
 const complaints = (answer.errors ?? []).map((complaint) => complaint.formattedMessage);
 if (complaints.length > 0) {
   console.error(complaints.join("\n"));

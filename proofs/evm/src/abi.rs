@@ -1,13 +1,13 @@
 //! The functions, events and errors of the contracts in `contracts/src`, as Rust types.
 //!
-//! Written by hand, so that a test reads like the Solidity interface. `tests/harness` compares them with the
-//! compiled artefacts. Overloads are numbered in the order they are declared here: `initiate_0Call` takes no
-//! destination data, `initiate_1Call` does.
+//! They are written by hand, so that a test reads like the Solidity interface. `tests/harness` compares them with the
+//! compiled artefacts. Overloads are numbered in the order of their declaration: `initiate_0Call` has no destination
+//! data, and `initiate_1Call` has.
 
 use alloy_sol_types::sol;
 
 sol! {
-    /// Both test tokens. `StubbornToken` returns nothing from `approve`, where `Token` returns true.
+    /// Both test tokens. `approve` of `StubbornToken` returns nothing, and that of `Token` returns true.
     #[derive(Debug, PartialEq, Eq)]
     interface Erc20 {
         error AllowanceNotZero(address spender, uint256 allowance);
@@ -26,7 +26,7 @@ sol! {
         function decimals() external view returns (uint8);
     }
 
-    /// What only a token with an issuer has.
+    /// The functions that only a token with an issuer has.
     #[derive(Debug, PartialEq, Eq)]
     interface Regulated {
         error Frozen(address account);
@@ -38,7 +38,7 @@ sol! {
         function isFrozen(address account) external view returns (bool);
     }
 
-    /// The token HTLC, and the native HTLC where the two are alike.
+    /// The token HTLC, and the parts of the native HTLC that are the same.
     #[derive(Debug, PartialEq, Eq)]
     interface Htlc {
         error HTLC__DuplicateOrder();
@@ -76,7 +76,7 @@ sol! {
         function eip712Domain() external view returns (bytes1 fields, string name, string version_, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] extensions);
     }
 
-    /// What only the native HTLC says.
+    /// The parts that only the native HTLC has.
     #[derive(Debug, PartialEq, Eq)]
     interface NativeHtlc {
         error NativeHTLC__DuplicateOrder();
@@ -93,5 +93,5 @@ sol! {
     }
 }
 
-/// One swap as the contract has recorded it: the answer of `orders(bytes32)`, all zero for an unknown id.
+/// A swap in the contract's records: the result of `orders(bytes32)`, which is all zero for an unknown id.
 pub type Order = Htlc::ordersReturn;

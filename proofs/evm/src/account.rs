@@ -1,4 +1,5 @@
-//! Accounts whose key anyone can derive: for these proofs only, never to be funded on a real chain.
+//! Accounts with keys that anyone can derive. They are only for these proofs and must never be funded on a real
+//! chain.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Signature, keccak256};
 use k256::ecdsa::SigningKey;
 
-/// An externally owned account with a key made from a stated text.
+/// An externally owned account whose key is derived from a given text.
 #[derive(Clone)]
 pub struct Account {
     key: SigningKey,
@@ -15,11 +16,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// Derives the account: the secret scalar is `keccak256(phrase)`, big-endian.
+    /// Derives an account. Its secret scalar is `keccak256(phrase)`, big-endian.
     ///
     /// # Panics
     ///
-    /// If that hash is zero or not below the group order, which no known text brings about (odds of 2^-128).
+    /// Panics if that hash is zero or not below the group order, which happens for no known text (odds of 2^-128).
     #[must_use]
     #[expect(clippy::expect_used, reason = "a documented panic; the input is a literal of a test")]
     pub fn from_phrase(phrase: &str) -> Self {
@@ -28,7 +29,7 @@ impl Account {
         Self { key, address }
     }
 
-    /// The account of a secret key; `None` if the bytes are not one.
+    /// Returns the account of a secret key, or `None` if the bytes are not a valid key.
     #[must_use]
     pub fn from_secret(secret: &[u8; 32]) -> Option<Self> {
         let key = SigningKey::from_slice(secret).ok()?;
@@ -42,23 +43,24 @@ impl Account {
         self.address
     }
 
-    /// Returns the key, for code that signs by itself.
+    /// Returns the key, for code that signs itself.
     #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.key
     }
 
-    /// Returns the 32 bytes of the key, for code that takes a key in that form.
+    /// Returns the key's 32 bytes, for code that needs them.
     #[must_use]
     pub fn secret(&self) -> B256 {
         B256::from_slice(&self.key.to_bytes())
     }
 
-    /// Signs a 32-byte digest: RFC 6979 nonce, low `s`. [`Signature::as_bytes`] gives `r | s | v` with `v` 27 or 28.
+    /// Signs a 32-byte digest with an RFC 6979 nonce and a low `s`. [`Signature::as_bytes`] returns `r | s | v`,
+    /// where `v` is 27 or 28.
     ///
     /// # Panics
     ///
-    /// If RFC 6979 yields an unusable nonce (odds of 2^-128).
+    /// Panics if RFC 6979 yields an unusable nonce (odds of 2^-128).
     #[must_use]
     #[expect(clippy::expect_used, reason = "a documented panic, out of reach for every input")]
     pub fn sign_digest(&self, digest: B256) -> Signature {
@@ -66,11 +68,11 @@ impl Account {
         Signature::from(signed)
     }
 
-    /// Signs a transaction and encodes it as it would be broadcast.
+    /// Signs a transaction, and encodes it for broadcasting.
     ///
     /// # Panics
     ///
-    /// As [`Account::sign_digest`].
+    /// Panics as [`Account::sign_digest`] does.
     #[must_use]
     pub fn sign_transaction<T>(&self, transaction: T) -> Vec<u8>
     where

@@ -1,53 +1,53 @@
-//! The compiled contracts: `contracts/out`, as `contracts/build.mjs` writes it.
+//! The compiled contracts in `contracts/out`, as `contracts/build.mjs` writes them.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolValue;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// A contract to deploy, with the arguments of its constructor.
+/// A contract to deploy, with the arguments for its constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contract<'a> {
     /// A plain ERC-20 token that anyone may mint.
     Token {
-        /// Symbol and name.
+        /// The symbol and name.
         symbol: &'a str,
-        /// Decimals of a whole unit.
+        /// The decimals of a whole unit.
         decimals: u8,
     },
-    /// An ERC-20 token that wants its allowance reset to zero and returns no booleans, as USDT does.
+    /// An ERC-20 token that requires its allowance to be reset to zero and returns no booleans, like USDT.
     StubbornToken {
-        /// Symbol and name.
+        /// The symbol and name.
         symbol: &'a str,
-        /// Decimals of a whole unit.
+        /// The decimals of a whole unit.
         decimals: u8,
     },
-    /// An ERC-20 token that its issuer can pause, and whose accounts it can freeze, as USDC.
+    /// An ERC-20 token whose issuer can pause it and freeze accounts, like USDC.
     RegulatedToken {
-        /// Symbol and name.
+        /// The symbol and name.
         symbol: &'a str,
-        /// Decimals of a whole unit.
+        /// The decimals of a whole unit.
         decimals: u8,
     },
-    /// A contract that takes coins, but not with 2,300 gas.
+    /// A contract that accepts coins, but not with 2,300 gas.
     Vault,
-    /// The HTLC over one token.
+    /// The HTLC for one token.
     Htlc {
-        /// The token it holds.
+        /// The token that it holds.
         token: Address,
-        /// The version in its EIP-712 domain, `"2"` or `"3"` in the orders seen.
+        /// The version in its EIP-712 domain. Known orders have `"2"` or `"3"`.
         version: &'a str,
     },
-    /// The HTLC over the native coin.
+    /// The HTLC for the native coin.
     NativeHtlc,
 }
 
 impl Contract<'_> {
-    /// Returns the checked-in output of the compiler.
+    /// Returns the compiler's checked-in output.
     ///
     /// # Errors
     ///
-    /// [`ArtefactError`] if the file is not an artefact, which is a fault of the build script.
+    /// Returns [`ArtefactError`] if the file is not an artefact, which would be a fault of the build script.
     pub fn artefact(&self) -> Result<Artefact, ArtefactError> {
         let (name, text) = match self {
             Self::Token { .. } => ("Token", include_str!("../contracts/out/Token.json")),
@@ -64,11 +64,11 @@ impl Contract<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Contract::artefact`].
+    /// Fails as [`Contract::artefact`] does.
     pub fn init_code(&self) -> Result<Bytes, ArtefactError> {
         let arguments = match self {
             Self::Token { symbol, decimals } | Self::StubbornToken { symbol, decimals } | Self::RegulatedToken { symbol, decimals } => {
-                // A `uint8` is encoded as the wider integer of the same value.
+                // A `uint8` has the same encoding as a wider integer of the same value.
                 (symbol.to_string(), symbol.to_string(), U256::from(*decimals)).abi_encode_params()
             }
             Self::Htlc { token, version } => (*token, version.to_string()).abi_encode_params(),
@@ -79,18 +79,18 @@ impl Contract<'_> {
     }
 }
 
-/// What the compiler made of one contract.
+/// The compiler's output for one contract.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Artefact {
-    /// Name and exact version of the compiler.
+    /// The compiler's name and exact version.
     pub compiler: String,
-    /// The JSON ABI, as the compiler wrote it.
+    /// The JSON ABI, unchanged.
     pub abi: serde_json::Value,
-    /// Creation code, without constructor arguments.
+    /// The creation code, without constructor arguments.
     pub bytecode: Bytes,
-    /// Runtime code. Immutables are zero in it: the creation code fills them in.
+    /// The runtime code. Immutables are zero in it, because the creation code fills them in.
     pub deployed_bytecode: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! The state as it was some blocks ago, and what calls would do there.
+//! Past states, and simulations on top of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ use crate::abi::Erc20;
 use crate::receipt::Receipt;
 use crate::world::{CALL_GAS_LIMIT, CallError, Checks, World, context, receipt};
 
-/// Stands for the chain's own coin in the logs of traced transfers (ERC-7528).
+/// The address that represents the chain's own coin in the logs of traced transfers (ERC-7528).
 pub const NATIVE: Address = Address::repeat_byte(0xee);
 
-/// What some accounts and slots held before executions changed them.
+/// The previous contents of accounts and slots that executions changed.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     accounts: BTreeMap<Address, Before>,
@@ -30,18 +30,18 @@ pub struct Changes {
 
 #[derive(Clone, Debug, Default)]
 struct Before {
-    /// `None` if there was no such account.
+    /// `None` if the account did not exist.
     info: Option<AccountInfo>,
     slots: BTreeMap<U256, U256>,
 }
 
 impl Changes {
-    /// Returns the accounts that were changed.
+    /// Returns the changed accounts.
     pub fn accounts(&self) -> impl Iterator<Item = Address> {
         self.accounts.keys().copied()
     }
 
-    /// Adds changes that were made earlier than these. What was there before them is older, so it counts.
+    /// Adds changes that were made before these. Where both have a previous value, the earlier one counts.
     pub fn add_earlier(&mut self, earlier: &Self) {
         for (address, before) in &earlier.accounts {
             let entry = self.accounts.entry(*address).or_default();
@@ -58,12 +58,12 @@ impl World {
         self.block.timestamp = U256::from(seconds);
     }
 
-    /// Takes what was changed since the last call. The first call begins to record it.
+    /// Returns the changes since the last call. Recording starts with the first call.
     pub fn take_changes(&mut self) -> Changes {
         self.changes.replace(Changes::default()).unwrap_or_default()
     }
 
-    /// Undoes changes. Later ones have to be undone before.
+    /// Undoes changes. Later changes must have been undone before.
     pub fn undo(&mut self, changes: Changes) {
         for (address, Before { info, slots }) in changes.accounts {
             let accounts = &mut self.accounts.cache.accounts;
@@ -83,7 +83,7 @@ impl World {
         Past { world: self, changes }
     }
 
-    /// Writes down what an account holds, before it is changed.
+    /// Records the contents of an account before it is changed.
     pub(crate) fn note(&mut self, address: Address) {
         if let Some(changes) = &mut self.changes {
             let Ok(info) = self.accounts.basic_ref(address);
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// Puts the result of an execution into the state.
+    /// Applies the result of an execution to the state.
     pub(crate) fn commit(&mut self, state: EvmState) {
         for (address, account) in state.iter().filter(|(_, account)| account.is_touched()) {
             self.note(*address);
@@ -113,7 +113,7 @@ pub struct Past<'w> {
 }
 
 impl<'w> Past<'w> {
-    /// Returns an account; `None` if it never existed.
+    /// Returns an account, or `None` if it never existed.
     #[must_use]
     pub fn account(&self, address: Address) -> Option<AccountInfo> {
         let Ok(info) = self.basic_ref(address);
@@ -187,19 +187,19 @@ impl DatabaseRef for Past<'_> {
 /// A call without a signature.
 #[derive(Clone, Debug, Default)]
 pub struct UnsignedCall {
-    /// Who calls; it may be a contract.
+    /// The caller, which may be a contract.
     pub from: Address,
-    /// The contract; `None` creates one.
+    /// The contract. `None` creates one.
     pub to: Option<Address>,
-    /// Calldata.
+    /// The calldata.
     pub data: Bytes,
-    /// Wei that the call carries.
+    /// The value in wei.
     pub value: U256,
-    /// The most gas that it may use; `None` is as much as a transaction can.
+    /// The gas limit. `None` is the maximum for a transaction.
     pub gas: Option<u64>,
 }
 
-/// Executions that nothing comes of.
+/// Executions that have no effect on the chain.
 #[derive(Debug)]
 pub struct Simulation<'w> {
     chain_id: u64,
@@ -237,12 +237,12 @@ impl Simulation<'_> {
         let Ok(()) = self.accounts.replace_account_storage(address, slots.into_iter().collect());
     }
 
-    /// Executes a call on top of those before it, free of charge. With `traced`, transfers of the chain's own coin are logs of
-    /// [`NATIVE`]; also those of an inner call that failed.
+    /// Executes a call after the preceding ones, without fees. If `traced`, transfers of the chain's own coin appear
+    /// as logs of [`NATIVE`], including those of failed inner calls.
     ///
     /// # Errors
     ///
-    /// [`CallError`] if the caller lacks the value, or the call is too large.
+    /// Returns [`CallError`] if the caller lacks the value, or if the call is too large.
     pub fn run(&mut self, call: &UnsignedCall, traced: bool) -> Result<Receipt, CallError> {
         let transaction = TxEnv {
             caller: call.from,
@@ -265,7 +265,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Logs transfers of the chain's own coin as if it were a token, as `eth_simulateV1` does.
+/// Logs transfers of the chain's own coin like those of a token, as `eth_simulateV1` does.
 struct Transfers;
 
 impl<C: ContextTr> Inspector<C> for Transfers {

@@ -1,4 +1,4 @@
-//! What an execution left behind.
+//! The result of an execution.
 
 use alloy_primitives::{Address, B256, Bytes, Log};
 use alloy_sol_types::{SolError, SolEvent};
@@ -7,19 +7,19 @@ use revm::context_interface::result::HaltReason;
 /// How the execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It ran to its end. For a deployment, `output` is the runtime code.
+    /// The execution succeeded. For a deployment, `output` is the runtime code.
     Success {
-        /// Return data.
+        /// The return data.
         output: Bytes,
     },
-    /// The contract refused. Everything but the fee and the nonce is as before.
+    /// The contract reverted. Everything but the fee and the nonce is as before.
     Reverted {
-        /// Revert data: a four-byte error selector and its arguments.
+        /// The revert data: a four-byte error selector and its arguments.
         output: Bytes,
     },
-    /// The machine stopped it and took all the gas.
+    /// The virtual machine stopped it and used up all gas.
     Halted {
-        /// Out of gas, invalid opcode, and so on.
+        /// The reason, such as out of gas or an invalid opcode.
         reason: HaltReason,
     },
 }
@@ -32,18 +32,18 @@ pub struct Receipt {
     pub hash: Option<B256>,
     /// The recovered signer, or the caller named in an unsigned call.
     pub from: Address,
-    /// How it ended.
+    /// How the execution ended.
     pub outcome: Outcome,
-    /// Gas charged, after refunds.
+    /// The gas charged, after refunds.
     pub gas_used: u64,
-    /// Wei charged per unit of gas: base fee plus tip. Zero for an unsigned call.
+    /// The price per unit of gas in wei: base fee plus priority fee. Zero for an unsigned call.
     pub gas_price: u128,
-    /// Logs in order. None if it did not succeed.
+    /// The logs in order. Empty if the execution did not succeed.
     pub logs: Vec<Log>,
 }
 
 impl Receipt {
-    /// Returns the receipt of an unsigned call that left no logs.
+    /// Returns the receipt of an unsigned call without logs.
     #[must_use]
     pub const fn of_call(from: Address, outcome: Outcome, gas_used: u64) -> Self {
         Self { hash: None, from, outcome, gas_used, gas_price: 0, logs: Vec::new() }
@@ -55,7 +55,7 @@ impl Receipt {
         matches!(self.outcome, Outcome::Success { .. })
     }
 
-    /// Returns the error the contract reverted with, if it is an `E`.
+    /// Returns the error with which the contract reverted, if it is an `E`.
     #[must_use]
     pub fn reverted_with<E: SolError>(&self) -> Option<E> {
         match &self.outcome {
@@ -64,7 +64,7 @@ impl Receipt {
         }
     }
 
-    /// Returns the first event `E` that `emitter` logged.
+    /// Returns the first event `E` from `emitter`.
     #[must_use]
     pub fn event<E: SolEvent>(&self, emitter: Address) -> Option<E> {
         let mut from_emitter = self.logs.iter().filter(|log| log.address == emitter);

@@ -1,4 +1,4 @@
-//! One chain in memory.
+//! A chain in memory.
 
 use std::convert::Infallible;
 
@@ -24,28 +24,28 @@ use crate::artefact::{ArtefactError, Contract};
 use crate::past::{Changes, UnsignedCall};
 use crate::receipt::{Outcome, Receipt};
 
-/// The rules of execution: the newest fork in force on Ethereum when this was written.
+/// The execution rules: the newest fork on Ethereum at the time of writing.
 const FORK: SpecId = SpecId::OSAKA;
 
-/// Nominal time between blocks.
+/// The nominal seconds between blocks.
 const SECONDS_PER_BLOCK: u64 = 12;
 
-/// The block's gas limit. The cap of EIP-7825 on one transaction lies below it.
+/// The block's gas limit. It is above the limit of EIP-7825 for one transaction.
 const BLOCK_GAS_LIMIT: u64 = 30_000_000;
 
-/// Gas for one unsigned call: below the cap of EIP-7825, far above what any contract here needs.
+/// The gas for one unsigned call. It is below the limit of EIP-7825, and far above what any contract here needs.
 pub(crate) const CALL_GAS_LIMIT: u64 = 16_000_000;
 
 /// One gwei.
 const BASE_FEE: u64 = 1_000_000_000;
 
-/// Gets the tips, so that no account of a test does.
+/// Receives the priority fees, so that no account of a test does.
 const BENEFICIARY: Address = address!("00000000000000000000000000000000000beef1");
 
-/// Sends the deployments.
+/// The sender of deployments.
 const DEPLOYER: Address = address!("00000000000000000000000000000000000beef2");
 
-/// A chain with its accounts and its current block. A clone goes its own way from there on.
+/// A chain with its accounts and its current block. A clone is independent of the original.
 ///
 /// Executions share the current block until [`World::advance_blocks`] closes it.
 #[derive(Clone, Debug)]
@@ -53,12 +53,12 @@ pub struct World {
     chain_id: u64,
     pub(crate) block: BlockEnv,
     pub(crate) accounts: CacheDB<EmptyDB>,
-    /// What was changed, if somebody asked for it.
+    /// The recorded changes, if recording was requested.
     pub(crate) changes: Option<Changes>,
 }
 
 impl World {
-    /// Returns an empty chain at the given block. The base fee is 1 gwei.
+    /// Returns an empty chain at the given block, with a base fee of 1 gwei.
     #[must_use]
     pub fn new(chain_id: u64, block_number: u64) -> Self {
         let block = BlockEnv {
@@ -72,7 +72,7 @@ impl World {
         Self { chain_id, block, accounts: CacheDB::new(EmptyDB::new()), changes: None }
     }
 
-    /// Returns the chain id that transactions and typed data have to name.
+    /// Returns the chain id that transactions and typed data must contain.
     #[must_use]
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
@@ -95,14 +95,14 @@ impl World {
         self.block.basefee = wei;
     }
 
-    /// Closes the current block and `count - 1` empty ones after it; twelve seconds pass for each.
+    /// Closes the current block, and adds `count - 1` empty ones. Each takes twelve seconds.
     pub fn advance_blocks(&mut self, count: u64) {
         let seconds = U256::from(count).saturating_mul(U256::from(SECONDS_PER_BLOCK));
         self.block.number = self.block.number.saturating_add(U256::from(count));
         self.block.timestamp = self.block.timestamp.saturating_add(seconds);
     }
 
-    /// Adds to an account's native balance, from nowhere.
+    /// Credits an account with the native coin. Nobody pays for it.
     pub fn fund(&mut self, account: Address, wei: U256) {
         self.note(account);
         let Ok(known) = self.accounts.basic(account);
@@ -111,7 +111,7 @@ impl World {
         self.accounts.insert_account_info(account, info);
     }
 
-    /// Takes from an account's native balance what it has of this, for fees that a chain charges by its own rules.
+    /// Removes up to this amount of the native coin from an account, for fees that a chain charges by its own rules.
     pub fn burn(&mut self, account: Address, wei: U256) {
         self.note(account);
         let Ok(known) = self.accounts.basic(account);
@@ -127,18 +127,18 @@ impl World {
         known.unwrap_or_default().balance
     }
 
-    /// Returns the nonce an account's next transaction has to carry.
+    /// Returns the nonce for an account's next transaction.
     #[must_use]
     pub fn nonce_of(&self, account: Address) -> u64 {
         let Ok(known) = self.accounts.basic_ref(account);
         known.unwrap_or_default().nonce
     }
 
-    /// Deploys a contract at an address that follows from the deployments before it.
+    /// Deploys a contract at an address derived from the number of earlier deployments.
     ///
     /// # Errors
     ///
-    /// [`DeployError`] if the constructor reverts, as the HTLC's does for a zero token.
+    /// Returns [`DeployError`] if the constructor reverts, as the HTLC's does for a zero token.
     pub fn deploy(&mut self, contract: &Contract<'_>) -> Result<Address, DeployError> {
         let address = DEPLOYER.create(self.nonce_of(DEPLOYER));
         let receipt = self.execute_unsigned(DEPLOYER, TxKind::Create, contract.init_code()?, U256::ZERO)?;
@@ -148,16 +148,16 @@ impl World {
         Ok(address)
     }
 
-    /// Deploys a contract at a chosen address, for orders that name one.
+    /// Deploys a contract at a given address, for orders that name one.
     ///
-    /// The constructor runs at that address, so immutables and storage come out as in a real deployment. Unlike in
-    /// one, the address already has code while the constructor runs; no constructor here looks.
+    /// The constructor runs at that address, so immutables and storage are those of a real deployment. Unlike there,
+    /// the address already has code while the constructor runs. No constructor here depends on that.
     ///
     /// # Errors
     ///
-    /// [`DeployError::Occupied`] if there is code at the address; otherwise as [`World::deploy`].
+    /// Returns [`DeployError::Occupied`] if there is code at the address. Otherwise fails as [`World::deploy`] does.
     pub fn deploy_at(&mut self, address: Address, contract: &Contract<'_>) -> Result<(), DeployError> {
-        // On a copy, so that a failed constructor leaves nothing behind.
+        // This works on a copy, so that a failed constructor leaves nothing behind.
         let mut next = self.clone();
         let Ok(known) = next.accounts.basic(address);
         let mut info = known.unwrap_or_default();
@@ -177,15 +177,15 @@ impl World {
         Ok(())
     }
 
-    /// Executes a signed transaction as a node would on receiving its bytes.
+    /// Executes a signed transaction, as a node does when it receives the bytes.
     ///
-    /// Legacy (EIP-155) and EIP-1559 transactions are taken. The signer is recovered from the signature, which has to
-    /// have a low `s`. Nonce, chain id, balance, gas limit and base fee are checked in full; a transaction that fails
-    /// a check leaves no trace. One that reverts is an `Ok` receipt, and has paid its fee.
+    /// Legacy (EIP-155) and EIP-1559 transactions are supported. The signer is recovered from the signature, whose
+    /// `s` must be low. Nonce, chain id, balance, gas limit and base fee are fully checked. A transaction that fails
+    /// a check has no effect. One that reverts returns an `Ok` receipt, and has paid its fee.
     ///
     /// # Errors
     ///
-    /// [`SendError`] if no node would put the transaction in a block.
+    /// Returns [`SendError`] if no node would put the transaction into a block.
     pub fn send_raw(&mut self, raw: &[u8]) -> Result<Receipt, SendError> {
         let (envelope, from) = Self::decode(raw)?;
         self.send(&envelope, from)
@@ -195,7 +195,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`SendError`] if it is not a transaction that any chain of this kind takes.
+    /// Returns [`SendError`] if it is not a transaction that a chain of this kind accepts.
     pub fn decode(raw: &[u8]) -> Result<(TxEnvelope, Address), SendError> {
         let envelope = TxEnvelope::decode_2718_exact(raw)?;
         if !matches!(envelope, TxEnvelope::Legacy(_) | TxEnvelope::Eip1559(_)) {
@@ -213,7 +213,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`World::send_raw`].
+    /// Fails as [`World::send_raw`] does.
     pub fn send(&mut self, envelope: &TxEnvelope, from: Address) -> Result<Receipt, SendError> {
         let transaction = TxEnv {
             tx_type: envelope.tx_type().into(),
@@ -235,23 +235,23 @@ impl World {
         Ok(receipt(result, Some(*envelope.tx_hash()), from, gas_price))
     }
 
-    /// Executes a call in the name of `from` without a signature, and keeps its effects.
+    /// Executes a call as `from` without a signature, and keeps its effects.
     ///
-    /// For what is not under proof: minting, a relayer, a counterparty. It pays no fee and leaves the caller's nonce
-    /// alone; the value is taken from the caller's balance.
+    /// For steps that are not under test, such as minting, or the actions of a relayer or counterparty. It pays no
+    /// fee and does not change the caller's nonce. The value is taken from the caller's balance.
     ///
     /// # Errors
     ///
-    /// [`CallError`] if the caller lacks the value or has code.
+    /// Returns [`CallError`] if the caller lacks the value or has code.
     pub fn call(&mut self, from: Address, to: Address, data: impl Into<Bytes>, value: U256) -> Result<Receipt, CallError> {
         self.execute_unsigned(from, TxKind::Call(to), data.into(), value)
     }
 
-    /// Calls a view function and decodes its answer. Changes nothing.
+    /// Calls a view function and decodes the result, without changing anything.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if the call fails or answers with something else than the function returns.
+    /// Returns [`ReadError`] if the call fails or its result does not match the function.
     pub fn read<C: SolCall>(&self, to: Address, call: &C) -> Result<C::Return, ReadError> {
         let transaction = unsigned(DEPLOYER, TxKind::Call(to), call.abi_encode().into(), U256::ZERO, 0);
         let accounts = WrapDatabaseRef(&self.accounts);
@@ -266,25 +266,25 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`World::read`].
+    /// Fails as [`World::read`] does.
     pub fn balance_of(&self, token: Address, account: Address) -> Result<U256, ReadError> {
         self.read(token, &Erc20::balanceOfCall { owner: account })
     }
 
-    /// Returns what `spender` may still take of `owner`'s tokens, in base units.
+    /// Returns how much of `owner`'s tokens `spender` may still take, in base units.
     ///
     /// # Errors
     ///
-    /// As [`World::read`].
+    /// Fails as [`World::read`] does.
     pub fn allowance(&self, token: Address, owner: Address, spender: Address) -> Result<U256, ReadError> {
         self.read(token, &Erc20::allowanceCall { owner, spender })
     }
 
-    /// Returns the record an HTLC keeps under a swap id. All zero if there is none.
+    /// Returns an HTLC's record of a swap id. It is all zero if there is none.
     ///
     /// # Errors
     ///
-    /// As [`World::read`].
+    /// Fails as [`World::read`] does.
     pub fn order(&self, htlc: Address, order_id: B256) -> Result<Order, ReadError> {
         self.read(htlc, &Htlc::ordersCall { orderId: order_id })
     }
@@ -293,18 +293,19 @@ impl World {
         self.run(&UnsignedCall { from, to: kind.to().copied(), data, value, gas: None })
     }
 
-    /// Executes a call as [`World::call`] does, with a limit of its gas.
+    /// Executes a call like [`World::call`], with a gas limit.
     ///
     /// # Errors
     ///
-    /// [`CallError`] if the caller lacks the value or has code, or if the limit does not cover the transaction itself.
+    /// Returns [`CallError`] if the caller lacks the value or has code, or if the limit does not cover the
+    /// transaction itself.
     pub fn run(&mut self, call: &UnsignedCall) -> Result<Receipt, CallError> {
         let UnsignedCall { from, to, ref data, value, gas } = *call;
         let nonce = self.nonce_of(from);
         let mut transaction = unsigned(from, to.map_or(TxKind::Create, TxKind::Call), data.clone(), value, nonce);
         transaction.gas_limit = gas.unwrap_or(CALL_GAS_LIMIT).min(CALL_GAS_LIMIT);
         let ResultAndState { result, mut state } = transact(&mut self.accounts, &self.block, self.chain_id, transaction, Checks::Unsigned)?;
-        // A creation's address is made from the nonce, so the next one needs the next nonce.
+        // The address of a created contract depends on the nonce, so the nonce has to increase.
         if to.is_some()
             && let Some(caller) = state.get_mut(&from)
         {
@@ -320,9 +321,9 @@ impl World {
 pub(crate) enum Checks {
     /// Everything a node checks.
     Full,
-    /// No nonce, and no base fee to pay.
+    /// Everything but the nonce and the base fee.
     Unsigned,
-    /// As unsigned, and contracts may call as well.
+    /// The same as for unsigned calls, and contracts may call as well.
     Simulated,
 }
 
@@ -368,22 +369,22 @@ pub(crate) fn receipt(result: ExecutionResult, hash: Option<B256>, from: Address
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Not a transaction, or one with bytes after its end.
+    /// Not a transaction, or one with trailing bytes.
     #[error("the bytes are not one transaction")]
     Malformed(#[from] Eip2718Error),
-    /// The bytes decode, but a transaction with this content is written otherwise.
+    /// The bytes are not the canonical encoding of the transaction that they decode to.
     #[error("the bytes are not the canonical encoding of the transaction they decode to")]
     NotCanonical,
     /// Neither legacy nor EIP-1559.
     #[error("transactions of type {0} are not taken")]
     UnsupportedType(u8),
-    /// A legacy transaction without a chain id: it could be replayed on every chain.
+    /// A legacy transaction without a chain id, which could be replayed on every chain.
     #[error("the transaction names no chain id")]
     Unprotected,
-    /// No signer can be recovered, or `s` is high.
+    /// No signer can be recovered, or `s` is too high.
     #[error("the signature is not valid")]
     Signature(#[from] RecoveryError),
-    /// Nonce, chain id, balance, gas limit or fee.
+    /// A check of nonce, chain id, balance, gas limit or fee failed.
     #[error("the transaction fails the checks of the chain")]
     Refused(#[from] EVMError<Infallible, InvalidTransaction>),
 }
@@ -411,7 +412,7 @@ pub enum DeployError {
     /// The artefact cannot be read.
     #[error("no artefact")]
     Artefact(#[from] ArtefactError),
-    /// The deployment cannot be sent.
+    /// The deployment cannot be executed.
     #[error("the deployment cannot be made")]
     Call(#[from] CallError),
     /// There is code at the chosen address.
@@ -425,17 +426,17 @@ pub enum DeployError {
     Failed(Outcome),
 }
 
-/// Why a view function gave no answer.
+/// Why a view function returned no result.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The call cannot be made.
+    /// The call cannot be executed.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The function did not succeed.
     #[error("the function failed: {0:?}")]
     Failed(Outcome),
-    /// The answer is not what the function returns; an address without code answers nothing.
+    /// The result does not match the function. An address without code returns nothing.
     #[error("the answer does not decode")]
     Answer(#[from] alloy_sol_types::Error),
 }

@@ -1,4 +1,4 @@
-//! The search: every move, and every outcome of every step of the driver, from every state, breadth first.
+//! The search: from every state, breadth first, it follows every move and every outcome of every step of the driver.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,15 +13,15 @@ use crate::setup::Config;
 use crate::state::{Broken, Htlc, Move, State};
 use crate::step::Command;
 
-/// Something that happens.
+/// An action of the driver or of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     Move(Move),
-    /// The driver takes a step, with the outcome of this number.
+    /// A step of the driver, with the number of its outcome.
     Step(Command, u32),
 }
 
-/// One part of a story, in the form in which it is kept and replayed.
+/// A part of a trace, in the form in which it is stored and replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -29,10 +29,11 @@ pub enum Part {
     Step(Command, Vec<u8>),
 }
 
-/// What a search found: whether it saw everything within the bounds, the rules that were broken, and what it did not see.
+/// The result of a search: whether it covered everything within the bounds, the broken rules, and the expected states
+/// that it did not reach.
 pub struct Found {
     pub states: usize,
-    /// How many different readings and situations the driver was run for, and how often.
+    /// The number of different readings and situations for which the driver was run, and the number of runs.
     pub computed: [usize; 3],
     pub depth: usize,
     pub time: Duration,
@@ -50,7 +51,7 @@ pub const BROKEN: [(Broken, &str); 5] = [
     (Broken::Outcome, "an order ends as its journal says"),
 ];
 
-/// Tells what an action is, and what was dishonest in it, and returns the part of the story that it is.
+/// Returns a description of an action and of what was dishonest in it, and the corresponding part of the trace.
 fn tell(search: &Search, state: &State, action: Action) -> (String, Part) {
     let (command, number) = match action {
         Action::Move(one) => return (one.to_string(), Part::Move(one)),
@@ -146,7 +147,7 @@ pub fn search(config: Config, bounds: Bounds) -> Found {
 }
 
 #[cfg(test)]
-/// Tells a kept story again, with the whole steps of the driver as it is now, and returns the rule that it breaks.
+/// Replays a stored trace with whole steps of today's driver. Returns the rule that it breaks, if any.
 pub fn replay(config: Config, parts: &[Part]) -> Option<&'static str> {
     let bounds = Bounds { lies: true, deviations: u8::MAX, bad_luck: u8::MAX, moments: u8::MAX, time: Duration::ZERO, threads: 1 };
     let search = Search::new(config, bounds);

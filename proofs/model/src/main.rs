@@ -1,4 +1,4 @@
-//! Searches what an adversary can do to a swap that the real driver carries out: see README.md.
+//! Searches for what an adversary can do to a swap carried out by the real driver. See README.md.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -32,7 +32,7 @@ use state::SEARCHED;
 
 const USAGE: &str = "usage: countersign-proofs-model [--minutes N | --hours N] [--lies 0|1] [--deviations N] [--bad-luck N] [--moments N] [--setup N] [--threads N]";
 
-/// What is searched, one after the other.
+/// The setups to search, in order.
 const SETUPS: [Config; 8] = [SENT, Config { liar: 2, ..SENT }, GASLESS, Config { liar: 2, ..GASLESS }, FAST, STANDING, BLIND, BESIDE];
 const SENT: Config =
     Config { liar: 0, is_gasless: false, has_relayer: false, is_fast: false, stands: false, is_blind: false, has_other: false };
@@ -44,7 +44,7 @@ const BESIDE: Config = Config { has_other: true, ..SENT };
 
 fn main() -> ExitCode {
     let mut bounds = Bounds { lies: true, deviations: 1, bad_luck: 0, moments: SEARCHED, time: Duration::from_secs(600), threads: 2 };
-    // Unless bounds are given: one lie in a step and no bad luck, then bad luck once and no lies.
+    // By default, searches with one lie per step and no bad luck, then with bad luck once and no lies.
     let (mut only, mut is_usual) = (None, true);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pair in arguments.chunks(2) {
@@ -68,15 +68,15 @@ fn main() -> ExitCode {
     let setups = SETUPS.iter().enumerate().filter(|(number, _)| only.is_none_or(|only| only == *number)).map(|(_, config)| *config);
     let all = if is_usual { vec![bounds, Bounds { lies: false, bad_luck: 1, ..bounds }] } else { vec![bounds] };
     let mut searches: Vec<(Config, Bounds)> = setups.flat_map(|config| all.iter().map(move |bounds| (config, *bounds))).collect();
-    // Without lies the place of the liar matters only for prices, and those are the same. Beside another order neither lies nor bad luck are
-    // searched in ten minutes.
+    // Without lies, the place of the lying endpoint matters only for prices, which are the same in both places. With
+    // another order, neither lies nor bad luck fit into ten minutes.
     searches.retain(|(config, bounds)| !is_usual || if config.has_other { !bounds.lies } else { bounds.lies || config.liar == 0 });
     searches.iter_mut().filter(|(config, _)| is_usual && config.has_other).for_each(|(_, bounds)| bounds.bad_luck = 0);
-    // The quick ones first, because what they leave is for those that take long.
+    // Quick searches come first, so that long ones get the time that they leave.
     searches.sort_by_key(|(config, bounds)| (config.stands, bounds.lies));
     let (begun, mut is_well) = (Instant::now(), !is_about_secrets || tell_secrets());
     for (number, (config, bounds)) in searches.iter().enumerate() {
-        // What one search does not use is left to the others.
+        // Time that one search does not use is left to the others.
         let left = bounds.time.saturating_sub(begun.elapsed()) / (searches.len() - number) as u32;
         let bounds = Bounds { time: left, ..*bounds };
         let found = search(*config, bounds);
@@ -90,7 +90,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Searches for two orders with one secret, prints what was found, and returns whether there are none.
+/// Searches for two orders with the same secret and prints the result. Returns whether there are none.
 fn tell_secrets() -> bool {
     let (begun, (count, broken)) = (Instant::now(), Office::new().search());
     println!("two orders and one secret: {count} sequences of at most {DEPTH} deeds, {} s", begun.elapsed().as_secs());
@@ -99,7 +99,7 @@ fn tell_secrets() -> bool {
     false
 }
 
-/// Prints what a search found, and returns whether no rule was broken.
+/// Prints the result of a search. Returns whether no rule was broken.
 fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
     let Config { liar, is_gasless, has_relayer, is_fast, stands, is_blind, has_other } = config;
     let payment = if is_gasless { "a signed message" } else { "a transaction" };
@@ -130,11 +130,12 @@ fn tell(config: Config, bounds: Bounds, found: &Found) -> bool {
         story.iter().for_each(|line| println!("    {line}"));
         println!("    as a story: {}", serde_json::json!({"config": config, "parts": parts}));
     }
-    // A search that cannot complete a swap shows nothing, if it had the time.
+    // A search that had enough time but never completes a swap proves nothing.
     found.broken.is_empty() && (found.missing.is_empty() || !found.is_whole)
 }
 
-/// Ways in which a rule would be broken if the driver were a little different: `mutants` found them. With the driver as it is, none does.
+/// Traces that break a rule if the driver is changed slightly. `mutants` found them. With today's driver, none breaks
+/// a rule.
 #[cfg(test)]
 mod stories {
     use crate::check::{Part, replay};
@@ -195,7 +196,7 @@ mod stories {
 mod tests {
     use super::*;
 
-    /// Seconds are not enough for everything.
+    /// A few seconds are not enough for everything.
     #[test]
     fn a_short_search_says_that_it_is_one() {
         let found =

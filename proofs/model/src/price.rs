@@ -1,4 +1,5 @@
-//! What a transaction of the owner pays, by the real reader and the real rules, from what three endpoints show.
+//! The price of an owner's transaction, computed by the real reader and the real rules from the answers of three
+//! endpoints.
 
 use countersign_client::countersign::evm::Fees;
 use countersign_client::countersign::evm::alloy_primitives::Address;
@@ -7,18 +8,18 @@ use countersign_client::countersign::reader::{Drive as _, Known, Reader, Request
 use countersign_testkit::chain::evm::{answer_with, hash_of};
 use serde_json::{Value, json};
 
-/// The number of things that the lying endpoint may show.
+/// The number of different answers that the lying endpoint may give.
 pub const LIES: u8 = 4;
-/// The lowest tip with which a transaction is mined.
+/// The lowest priority fee with which a transaction is mined.
 const FLOOR: u128 = GWEI;
 const GWEI: u128 = 1_000_000_000;
-/// What the owner has, and how much gas a redemption or a refund is allowed to use.
+/// The owner's balance, and the gas limit of a redemption or refund.
 const COINS: u128 = 10_000_000 * GWEI;
 const GAS: u128 = 300_000;
-/// The nonce that the owner's next transaction must have.
+/// The correct nonce for the owner's next transaction.
 const NONCE: u64 = 7;
 
-/// What a transaction offers.
+/// The fees that a transaction offers.
 #[derive(Debug, Clone, Copy)]
 pub struct Price {
     pub nonce: u64,
@@ -27,18 +28,19 @@ pub struct Price {
 }
 
 impl Price {
-    /// Returns whether the owner has the coins.
+    /// Returns whether the owner can afford the transaction.
     pub const fn is_affordable(self) -> bool {
         self.cap * GAS <= COINS
     }
 
-    /// Returns whether a chain ever includes it, after the account's other transactions; `None` if one of those has used its nonce.
+    /// Returns whether a chain ever includes the transaction after the account's others, or `None` if one of those
+    /// has used its nonce.
     pub const fn is_mined(nonce: u64, others: u64, tip: u128) -> Option<bool> {
         if nonce < NONCE + others { None } else { Some(nonce == NONCE + others && tip >= FLOOR) }
     }
 }
 
-/// Returns what one endpoint answers, with a base fee and a tip in wei.
+/// Returns an endpoint's answer, with a base fee and a priority fee in wei.
 fn answer(request: &Request, base: u128, tip: u128, nonce: u64) -> Value {
     let Request::JsonRpc { method, params } = request else { panic!("{request:?}") };
     let hex = |number: u128| json!(format!("{number:#x}"));
@@ -56,7 +58,7 @@ fn answer(request: &Request, base: u128, tip: u128, nonce: u64) -> Value {
     }
 }
 
-/// Prices a transaction while the endpoint in one place of the list lies, and so many of another order are pending, which are mined first.
+/// Prices a transaction. One endpoint of the list lies, and `pending` transactions of another order are mined first.
 pub fn price(lie: u8, liar: usize, pending: u64) -> Price {
     let shown: Vec<_> = (0..3)
         .map(|place| {

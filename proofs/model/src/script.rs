@@ -1,8 +1,9 @@
-//! What others decide while the driver takes a step: a list of choices that can be replayed.
+//! The choices of others during a step of the driver, as a list that can be replayed.
 
 use serde::{Deserialize, Serialize};
 
-/// A question whose answer the driver does not control. The first alternative is the honest one, or nothing goes wrong.
+/// A question that the driver cannot answer itself. In the first alternative, everyone is honest and nothing goes
+/// wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
     Reading(Leg),
@@ -18,7 +19,7 @@ pub enum Question {
     Patch,
 }
 
-/// A leg of the swap.
+/// A side of the swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leg {
@@ -38,7 +39,7 @@ impl Leg {
 pub const BOTH: [Leg; 2] = [Leg::Source, Leg::Destination];
 
 impl Question {
-    /// Who decides, and the alternatives, in words that make a sentence.
+    /// Returns who decides, and the alternatives, as parts of a sentence.
     const fn words(self) -> &'static str {
         match self {
             Self::Reading(_) => {
@@ -83,23 +84,23 @@ impl Question {
         format!("{} {}", words[0].replace("{}", leg), words[usize::from(taken) + 1])
     }
 
-    /// Returns whether an alternative is bad luck, of which there is a bounded amount, and not the adversary's.
+    /// Returns whether an alternative is bad luck, which is bounded and not up to the adversary.
     pub const fn is_nature(self) -> bool {
         matches!(self, Self::Write | Self::Fund | Self::Payable | Self::Settle | Self::Meet)
     }
 }
 
-/// The choices of one step. Beyond the end of the list everything is honest.
+/// The choices of one step. Every question beyond the end of the list gets the honest answer.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     chosen: Vec<u8>,
-    /// What was asked, how many alternatives there were, and which was taken.
+    /// The questions asked, each with the number of alternatives and the one chosen.
     pub asked: Vec<(Question, u8, u8)>,
-    /// How much bad luck is left.
+    /// How much bad luck may still occur.
     luck: u8,
     /// Whether nobody lies.
     is_honest: bool,
-    /// What the lying endpoint shows to whoever prices a transaction, beyond the end of the list.
+    /// What the lying endpoint shows when a transaction is priced, beyond the end of the list.
     habit: u8,
 }
 
@@ -108,19 +109,19 @@ impl Script {
         Self { chosen: chosen.to_vec(), asked: Vec::new(), luck, is_honest: false, habit: 0 }
     }
 
-    /// Lets nobody lie, if that is wanted.
+    /// Makes everyone honest if `is_honest`.
     pub const fn without_lies(mut self, is_honest: bool) -> Self {
         self.is_honest = is_honest;
         self
     }
 
-    /// Lets the lying endpoint show the same prices whenever it is asked.
+    /// Makes the lying endpoint show the same prices every time.
     pub const fn with_habit(mut self, habit: u8) -> Self {
         self.habit = habit;
         self
     }
 
-    /// Chooses among the first `count` alternatives.
+    /// Chooses one of the first `count` alternatives.
     pub fn choose_of(&mut self, question: Question, count: usize) -> u8 {
         let is_usual = if question.is_nature() { self.luck == 0 } else { self.is_honest };
         let count = if is_usual { 1 } else { u8::try_from(count).unwrap_or(u8::MAX) };
@@ -138,18 +139,19 @@ impl Script {
         self.choose_of(question, question.count())
     }
 
-    /// Returns how often something went wrong that is not the adversary's.
+    /// Returns how often something went wrong by bad luck.
     pub fn bad_luck(&self) -> u8 {
         self.asked.iter().filter(|(question, _, taken)| question.is_nature() && *taken > 0).count() as u8
     }
 
-    /// Returns the choices that were not honest, in words.
+    /// Returns descriptions of the dishonest choices.
     pub fn told(&self) -> Vec<String> {
         self.asked.iter().filter(|(_, _, taken)| *taken > 0).map(|(question, _, taken)| question.told(*taken)).collect()
     }
 }
 
-/// Runs something with every list of choices of which at most `deviations` are not honest, the honest one first.
+/// Runs a function with every list of choices that has at most `deviations` dishonest ones. The honest list comes
+/// first.
 pub fn explore<R>(deviations: u8, mut run: impl FnMut(&[u8]) -> (R, Script)) -> Vec<(Vec<u8>, R)> {
     let mut results = Vec::new();
     let mut open = vec![Vec::new()];
@@ -170,7 +172,7 @@ pub fn explore<R>(deviations: u8, mut run: impl FnMut(&[u8]) -> (R, Script)) -> 
     results
 }
 
-/// Returns the number of choices that are not honest.
+/// Returns the number of dishonest choices.
 pub fn deviations_of(choices: &[u8]) -> u8 {
     choices.iter().map(|taken| u8::from(*taken > 0)).sum()
 }

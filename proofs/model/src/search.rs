@@ -1,4 +1,4 @@
-//! What can follow from a state, computed by the real driver, once for everything that it depends on.
+//! The possible successors of a state. The real driver computes them once for everything that they depend on.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -15,8 +15,8 @@ use crate::setup::{Config, Setup, is_true};
 use crate::state::{ATTEMPTS, Broken, Copy, Htlc, MOMENTS, Move, Paper, State};
 use crate::step::Command;
 
-/// The bounds of a search: whether anybody but the solver lies, how many answers in one step may be bad, how much bad luck there is in one
-/// swap, and how many moments are searched.
+/// The bounds of a search: whether anyone but the solver lies, the number of bad answers per step, the amount of bad
+/// luck per swap, and the number of moments.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub lies: bool,
@@ -27,25 +27,25 @@ pub struct Bounds {
     pub threads: usize,
 }
 
-/// The longest fair continuation.
+/// The maximum length of a fair continuation.
 const MAX_FAIR: usize = 200;
 
-/// One observation that the readings of a step can end in.
+/// An observation that can result from the readings of a step.
 #[derive(Debug)]
 struct Observed {
     choices: Vec<u8>,
-    /// How many questions were asked.
+    /// The number of questions asked.
     asked: usize,
     number: u32,
-    /// What became of the HTLCs during the readings.
+    /// The states of the HTLCs after the readings.
     htlcs: [Htlc; 2],
     broken: Option<Broken>,
 }
 
-/// One outcome of a step: the choices that lead to it, and the state.
+/// An outcome of a step: the choices that lead to it, and the resulting state.
 pub type Outcome = (Vec<u8>, State);
 
-/// Values that are computed once.
+/// Values that are computed once and then shared.
 #[derive(Debug)]
 struct Memo<K, V>(RwLock<HashMap<K, V>>);
 
@@ -74,10 +74,11 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
     }
 }
 
-/// What the second half of a step depends on: the state, the observation, and how much may be dishonest or go wrong.
+/// Everything that the second half of a step depends on: the state, the observation, the command, and how much may be
+/// dishonest or go wrong.
 type Situation = (State, u32, Command, u8, u8);
 
-/// The search, with what it has computed.
+/// The search, with the results so far.
 pub struct Search {
     pub setup: Setup,
     pub bounds: Bounds,
@@ -89,7 +90,7 @@ pub struct Search {
     /// How often the driver was run.
     runs: AtomicUsize,
     begun: Instant,
-    /// Whether the time was over before everything was seen.
+    /// Whether the time ran out before everything was covered.
     pub is_cut: AtomicBool,
     pub is_told: AtomicBool,
 }
@@ -111,19 +112,22 @@ impl Search {
         }
     }
 
-    /// Returns whether the time is over. Then nothing follows any more from the states that are left, until the ways to them are told.
+    /// Returns whether the time has run out. From then on, remaining states have no successors, until the traces are
+    /// described.
     pub fn is_over(&self) -> bool {
         let is_over = self.begun.elapsed() >= self.bounds.time && !self.is_told.load(Ordering::Relaxed);
         self.is_cut.fetch_or(is_over, Ordering::Relaxed);
         is_over
     }
 
-    /// Returns the numbers of different readings that were computed, of different situations in which the driver decided and acted, and of runs.
+    /// Returns the number of different readings, the number of different situations in which the driver decided and
+    /// acted, and the number of runs.
     pub fn computed(&self) -> [usize; 3] {
         [self.observed.len(), self.acted.len(), self.runs.load(Ordering::Relaxed)]
     }
 
-    /// Returns what a step depends on, and nothing else. What is on its way is only added to.
+    /// Returns only what a step depends on. Transactions that are already under way do not count, because a step only
+    /// adds to them.
     pub fn seen(state: &State) -> State {
         State {
             copy: Copy::None,
@@ -141,13 +145,14 @@ impl Search {
         }
     }
 
-    /// Returns how much can go wrong in a step. After the last attempt of a moment the waits are not told apart, so that one succeeds.
+    /// Returns how much can go wrong in a step. Nothing can at the last attempt of a moment, because the model does
+    /// not distinguish the waits after it.
     const fn luck(&self, state: &State) -> u8 {
         let left = if state.attempt == ATTEMPTS { 0 } else { self.bounds.bad_luck.saturating_sub(state.bad_luck) };
         if left < self.bounds.deviations { left } else { self.bounds.deviations }
     }
 
-    /// Returns every observation that the readings of a step can end in, each once, the honest one first.
+    /// Returns every distinct observation that can result from the readings of a step, the honest one first.
     fn observed(&self, seen: &State) -> Arc<Vec<Observed>> {
         let taken = if seen.is_taken_anew(Leg::Source) { seen.taken[0] } else { 0 };
         let key = State { kept: self.setup.subject(seen.kept), payments: 0, taken: [taken, 0], ..*seen };
@@ -164,7 +169,7 @@ impl Search {
                 let key = (number, state.htlcs, state.broken);
                 let one = Observed { choices, asked, number, htlcs: state.htlcs, broken: state.broken };
                 match places.get(&key) {
-                    // With fewer lies more can follow.
+                    // Fewer lies so far leave more possibilities for the rest of the step.
                     Some(place) if deviations_of(&all[*place].choices) > deviations_of(&one.choices) => all[*place] = one,
                     Some(_) => {}
                     None => {
@@ -177,7 +182,7 @@ impl Search {
         })
     }
 
-    /// Returns every outcome of the second half of a step, each once.
+    /// Returns every distinct outcome of the second half of a step.
     fn acted(&self, situation: Situation) -> Arc<Vec<Outcome>> {
         let (state, number, command, deviations, luck) = situation;
         self.acted.of(situation, || {
@@ -191,7 +196,7 @@ impl Search {
         })
     }
 
-    /// Returns every outcome of a step of the driver, each once, without what the step does not depend on.
+    /// Returns every distinct outcome of a step of the driver, without what the step does not depend on.
     pub fn outcomes(&self, state: &State, command: Command) -> Arc<Vec<Outcome>> {
         let (seen, luck) = (Self::seen(state), self.luck(state));
         self.outcomes.of((State { bad_luck: luck, ..seen }, command), || {
@@ -212,13 +217,13 @@ impl Search {
         })
     }
 
-    /// Returns whether the order has ended, and nothing can open it again. What ended because nothing was paid is opened by a payment.
+    /// Returns whether the order has ended for good. An order that ended without a payment is reopened by a payment.
     fn has_ended(&self, state: &State) -> bool {
         let is_paid = state.htlc(Leg::Source) != Htlc::Absent;
         state.ended && !(is_paid && self.setup.outcome(state.kept) == Some(Ended::Expired))
     }
 
-    /// Returns the outcome of a step without bad luck, in which only prices may be lies.
+    /// Returns the outcome of a step without bad luck, in which only prices may be false.
     fn honest(&self, state: &State, habit: u8) -> State {
         let seen = Self::seen(state);
         self.honest.of((seen, habit), || {
@@ -228,7 +233,7 @@ impl Search {
         })
     }
 
-    /// Puts back what a step does not depend on, and judges it.
+    /// Restores the parts of the state that a step does not depend on, and checks the result.
     pub fn after(&self, state: &State, next: &State) -> State {
         let mut after = State {
             copy: state.copy,
@@ -249,7 +254,7 @@ impl Search {
         after.judged()
     }
 
-    /// Makes a move, with what it writes.
+    /// Applies a move, including what it writes.
     pub fn moved(&self, state: &State, one: Move) -> State {
         let mut next = state.after(one);
         if one == Move::Prints {
@@ -261,8 +266,8 @@ impl Search {
         next
     }
 
-    /// Returns whether an earlier copy may be put back: not one from before the secret left. If a reorganization then undoes the redemption, too,
-    /// nothing that the owner has says that the secret is known.
+    /// Returns whether an earlier copy may be restored. A copy from before the secret was sent may not. If a
+    /// reorganization then also undid the redemption, nothing that the owner has would show that the secret is known.
     pub fn may_be_put_back(&self, state: &State) -> bool {
         let knows = |kept: u32| self.setup.kept(kept).journal.iter().any(|entry| matches!(entry.event, Event::SecretLeaving { .. }));
         matches!(state.copy, Copy::Made(kept) if !state.secret || knows(kept))
@@ -276,8 +281,9 @@ impl Search {
         }
     }
 
-    /// Returns whether the swap ends, and the money is where it belongs, if from now on chains go on, two of three endpoints are honest, and the
-    /// owner's process runs. The solver does what is best for it, and the third endpoint always shows the same prices. The clock is right.
+    /// Returns whether the swap ends with the money where it belongs, under fair conditions from now on. Chains make
+    /// blocks, two of three endpoints are honest, the clock is right, and the owner's process runs. The solver does
+    /// what is best for it, and the third endpoint always shows the same prices.
     pub fn ends_well(&self, state: &State) -> bool {
         (0..LIES).all(|habit| self.ends_well_with(state, habit))
     }
@@ -302,7 +308,8 @@ impl Search {
         answer
     }
 
-    /// Tells how a swap goes on that does not end well although everything but the solver and the prices is fair.
+    /// Describes how a swap continues that does not end well although everything except the solver and the prices is
+    /// fair.
     pub fn told_fair(&self, state: &State) -> Vec<String> {
         let Some(habit) = (0..LIES).find(|habit| !self.ends_well_with(state, *habit)) else { return Vec::new() };
         let mut told = vec![format!("from here on {}, and all others are fair", Question::Price.told(habit))];
@@ -321,13 +328,13 @@ impl Search {
         State { bad_luck: 0, copy, paper: Paper::None, clock: 0, ..*state }
     }
 
-    /// Returns what happens next if everything but the solver and the prices is fair; `None` at the end.
+    /// Returns the next event if everything except the solver and the prices is fair, or `None` at the end.
     fn fair_next(&self, state: &State, habit: u8) -> Option<(State, Option<Move>)> {
         let mut moves = Vec::new();
         state.moves(0, MOMENTS.len(), Config { stands: false, has_other: false, ..self.setup.config }, &mut moves);
         let first = |is: fn(&Move) -> bool| moves.iter().find(|one| is(one)).map(|one| (state.after(*one), Some(*one)));
         let is_driver_done = self.has_ended(state) || state.rested && state.attempt == ATTEMPTS;
-        // What the owner has sent in time is included before the solver takes its payment back.
+        // The owner's timely transactions are included before the solver refunds its payment.
         first(|one| matches!(one, Move::Redeemed | Move::Refunded))
             .or_else(|| first(|one| matches!(one, Move::Paid(_) | Move::PaidByService | Move::SolverRedeems | Move::SolverRefunds)))
             .or_else(|| (!is_driver_done).then(|| (self.after(state, &self.honest(state, habit)), None)))
@@ -335,7 +342,7 @@ impl Search {
     }
 }
 
-/// Keeps each outcome once, with the shorter one of its stories.
+/// Removes duplicate outcomes, keeping the one with the shortest trace.
 fn distinct(all: Vec<Outcome>) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut places: HashMap<State, usize> = HashMap::new();
@@ -352,7 +359,8 @@ fn distinct(all: Vec<Outcome>) -> Vec<Outcome> {
     outcomes
 }
 
-/// Returns whether the money of the owner is there, and the driver knows it, once nothing happens any more. Of a source that it cannot read, it
+/// Returns whether the owner has the money and the driver knows it once nothing happens any more. If it cannot read
+/// the source, it need not know.
 /// knows no end.
 fn is_well(state: &State, is_blind: bool) -> bool {
     match state.htlc(Leg::Source) {

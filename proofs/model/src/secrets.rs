@@ -1,4 +1,5 @@
-//! Two orders and one secret: the real store, its phrase, the creation of orders and the service's list, in every order of events.
+//! Searches for two orders with the same secret. It runs the real store, phrase, order creation and service list in
+//! every order of events.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,37 +26,38 @@ const ROOT: &str = "/state";
 pub const DEPTH: usize = 8;
 pub const ONE_SECRET: &str = "no two orders have one secret";
 
-/// What the owner does with a state directory, or a process with an index.
+/// An action of the owner on a state directory, or of a process with an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// A process marks the next index as used.
     TakesIndex,
-    /// The process that took the oldest index creates an order, and asks the service for others with its secret before it signs.
+    /// The process with the oldest index creates an order. Before it signs, it asks the service for others with the
+    /// same secret.
     Creates,
     /// The same, while the service hides all other orders.
     CreatesUnseen,
     /// The directory is copied file by file.
     CopiesFiles,
-    /// The file system is copied, which no file shows.
+    /// The whole file system is copied, which no file shows.
     CopiesDisk,
-    /// The owner goes on in the other directory: the copy is put back, or both are in use.
+    /// The owner continues in the other directory. Either a copy is restored, or both are in use.
     Switches,
-    /// The owner restores from the phrase what the service lists.
+    /// The owner restores the service's listed orders from the phrase.
     Restores,
 }
 
 use Deed::{CopiesDisk, CopiesFiles, Creates, CreatesUnseen, Restores, Switches, TakesIndex};
 
-/// One sequence of deeds so far.
+/// A sequence of actions so far.
 #[derive(Default)]
 struct World {
     disk: MemoryDisk,
     other: Option<MemoryDisk>,
-    /// Whether the two directories are copies that nothing shows.
+    /// Whether the two directories are copies that nothing reveals.
     is_snapshot: bool,
     taken: Vec<KeyIndex>,
-    /// The hashes of the orders that the service knows, and of those that would be signed.
+    /// The hashes of the orders that the service has, and of those that would be signed.
     orders: Vec<SecretHash>,
     signed: Vec<SecretHash>,
     is_broken: bool,
@@ -63,13 +65,13 @@ struct World {
 
 impl Clone for World {
     fn clone(&self) -> Self {
-        // Everything that is written is synced, so a restart finds the same.
+        // All writes are synced, so a restart finds the same contents.
         let (disk, other) = (self.disk.reboot(0), self.other.as_ref().map(|disk| disk.reboot(0)));
         Self { disk, other, taken: self.taken.clone(), orders: self.orders.clone(), signed: self.signed.clone(), ..*self }
     }
 }
 
-/// The constants of a search, and the service: the hashes that it knows, and whether it hides them.
+/// The constants of a search, and the service: the hashes that it has, and whether it hides them.
 pub struct Office {
     fixture: Fixture,
     registry: Arc<Registry>,
@@ -97,7 +99,7 @@ impl Office {
         world
     }
 
-    /// Returns the records of the orders with some hashes, by their ids.
+    /// Returns the records of the orders with these hashes, by their ids.
     fn records(&self, hashes: &[SecretHash]) -> BTreeMap<String, Value> {
         let record = |(number, hash): (usize, &SecretHash)| {
             let mut record = self.fixture.with_secret_hash(&hash.to_string()).order;
@@ -107,7 +109,7 @@ impl Office {
         hashes.iter().enumerate().map(record).collect()
     }
 
-    /// Creates an order as a wallet does, and returns whether it would be signed.
+    /// Creates an order as a wallet does. Returns whether it would be signed.
     fn create(&self, store: &Store, at: KeyIndex) -> bool {
         let mut request = self.fixture.create();
         let secret = Missing::of(&request, &self.registry, false).derive(&mut request, &self.rescue, at).unwrap();
@@ -123,7 +125,7 @@ impl Office {
         other.is_none()
     }
 
-    /// Returns what a deed leads to; `None` if it cannot be done now.
+    /// Returns the result of an action, or `None` if it is not possible now.
     fn after(&self, world: &World, deed: Deed) -> Option<World> {
         let mut next = world.clone();
         let store = open(&next.disk);
@@ -134,7 +136,7 @@ impl Office {
                 let is_signed = self.create(&store, next.taken.remove(0));
                 next.orders.clone_from(&lock(&self.service).0);
                 if let Some(hash) = next.orders.last().filter(|_| is_signed) {
-                    // Nothing but the list shows an order of another directory that is the same by all that a store can see.
+                    // If a store cannot tell two directories apart, only the list shows the other directory's order.
                     let is_excused = deed == CreatesUnseen && world.is_snapshot;
                     next.is_broken = next.signed.contains(hash) && !is_excused;
                     next.signed.push(*hash);
@@ -165,7 +167,7 @@ impl Office {
         Some(next)
     }
 
-    /// Tries every sequence of deeds, the short ones first. Returns how many there are, and the first one that breaks the rule.
+    /// Tries every sequence of actions, shortest first. Returns their number, and the first one that breaks the rule.
     pub fn search(&self) -> (usize, Option<Vec<Deed>>) {
         let (mut count, mut worlds) = (0, vec![(self.first(), Vec::<Deed>::new())]);
         for _ in 0..DEPTH {
@@ -177,7 +179,7 @@ impl Office {
                     let Some(after) = self.after(world, deed) else { continue };
                     next.push((after, [&done[..], &[deed]].concat()));
                     count += 1;
-                    // Two random branches are the same once in 65,535 times.
+                    // Two random branches are equal once in 65,535 times.
                     if next.last().is_some_and(|(after, done)| after.is_broken && self.replay(done)) {
                         return (count, next.pop().map(|(_, done)| done));
                     }
@@ -188,13 +190,13 @@ impl Office {
         (count, None)
     }
 
-    /// Returns whether a sequence of deeds breaks the rule.
+    /// Returns whether a sequence of actions breaks the rule.
     pub fn replay(&self, deeds: &[Deed]) -> bool {
         deeds.iter().try_fold(self.first(), |world, deed| self.after(&world, *deed).filter(|next| !next.is_broken)).is_none()
     }
 }
 
-/// Returns whether two orders of one directory have one secret.
+/// Returns whether two orders in one directory have the same secret.
 fn shares(store: &Store) -> bool {
     let secret = |id: &String| store.open_order(id).unwrap().read("secret").unwrap();
     let secrets: Vec<_> = store.order_ids().unwrap().iter().map(secret).collect();

@@ -1,4 +1,4 @@
-//! What never changes in a search, and what was found to be stored or observed, by numbers.
+//! The constants of a search, and a numbering of what was stored or observed.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ use crate::support::{Fixture, registry_text};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
 
-/// The fixture whose order is searched: from Base to Arbitrum.
+/// The fixture whose order is searched, from Base to Arbitrum.
 const ORDER: &str = "evm-record-evm-v2";
 
-/// How the search is set up, as the program prints it: the place of the endpoint that lies, and what else is so.
+/// The setup of a search, as the program prints it: the place of the lying endpoint, and other conditions.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
@@ -35,18 +35,18 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the timelocks of the two legs, in blocks.
+    /// Returns the timelocks of both sides, in blocks.
     const fn blocks(self) -> [u64; 2] {
         if self.is_fast { [86_400, 6_000] } else { [43_200, 600] }
     }
 
-    /// Returns the milliseconds from one block to the next. Timelocks take the same time in every setup.
+    /// Returns the milliseconds between blocks. A timelock takes the same time in every setup.
     pub const fn millis(self) -> [u64; 2] {
         if self.is_fast { [1_000, 1_200] } else { [2_000, 12_000] }
     }
 }
 
-/// What is stored of an order, besides what never changes.
+/// What is stored about an order, apart from the constants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     pub has_record: bool,
@@ -54,13 +54,13 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Returns whether a line says that the secret was about to be sent.
+    /// Returns whether an entry states that the secret was about to be sent.
     pub fn may_be_out(&self) -> bool {
         self.journal.iter().any(|one| matches!(one.event, Event::Sending { what: Delivery::Redemption | Delivery::Secret, .. }))
     }
 }
 
-/// Numbers values by a text, so that a state of the world is small.
+/// Numbers values by their text, which keeps the states of the world small.
 #[derive(Debug, Default)]
 struct Shelf<T> {
     numbers: HashMap<String, u32>,
@@ -78,29 +78,29 @@ impl<T> Shelf<T> {
     }
 }
 
-/// What never changes: the order, and how it is searched.
+/// The constants: the order, and how it is searched.
 pub struct Setup {
     pub config: Config,
     pub registry: Arc<Registry>,
     pub fixture: Fixture,
-    /// The record of an order that pays somebody else.
+    /// The record of an order that pays someone else.
     pub elsewhere: Value,
-    /// The record of another order of the owner.
+    /// The record of another order of the same owner.
     pub another: Value,
     pub swap: CreatedOrder,
     pub terms: VerifiedTerms,
     record: Vec<u8>,
     pub secret: Secret,
-    /// The time at which the world begins.
+    /// The time at which the world starts.
     pub epoch: u64,
-    /// When the two chains have their blocks.
+    /// The block times of the two chains.
     pub tempos: [Tempo; 2],
-    /// What a transaction of the owner pays, by what the lying endpoint shows.
+    /// The prices of the owner's transactions, by what the lying endpoint shows.
     pub prices: Vec<Price>,
     kept: Mutex<Shelf<Kept>>,
     observations: Mutex<Shelf<Option<OrderObservation>>>,
     subjects: Mutex<Shelf<()>>,
-    /// What endpoints show of chains, and what the service states.
+    /// What endpoints show of the chains, and what the service states.
     pub shown: Mutex<HashMap<ShownKey, Arc<Shown>>>,
     pub records: Mutex<HashMap<RecordKey, Arc<str>>>,
 }
@@ -112,7 +112,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns an order with other timelocks, in blocks.
 fn with_timelocks(mut fixture: Fixture, [source, destination]: [u64; 2]) -> Fixture {
     let before = fixture.order["source_swap"]["timelock"].as_u64().unwrap();
-    // As a word of calldata, and as a member of typed data.
+    // The timelock occurs as a word of calldata and as a member of typed data.
     let text = fixture.response.to_string().replace(&format!("{before:064x}"), &format!("{source:064x}"));
     fixture.response = serde_json::from_str(&text.replace(&format!("\"{before:#x}\""), &format!("\"{source:#x}\""))).unwrap();
     fixture.order["source_swap"]["timelock"] = json!(source);
@@ -170,8 +170,9 @@ impl Setup {
         Arc::clone(&lock(&self.kept).values[number as usize])
     }
 
-    /// Numbers what is stored, without what no decision depends on: texts of errors, lines that newer ones repeat, and how often
-    /// something was sent, because all waits between two attempts of the model are over.
+    /// Numbers what is stored, without the parts that affect no decision. These are error texts, entries that newer
+    /// ones repeat, and how often something was sent. The last has no effect because all waits between two attempts
+    /// of the model are over.
     pub fn number(&self, mut kept: Kept) -> u32 {
         kept.journal = fold(&kept.journal);
         for entry in &mut kept.journal {
@@ -188,7 +189,7 @@ impl Setup {
         lock(&self.kept).number(text, kept)
     }
 
-    /// Adds lines to what is stored.
+    /// Adds entries to what is stored.
     pub fn noted(&self, number: u32, entries: impl IntoIterator<Item = Entry>) -> u32 {
         let mut kept = (*self.kept(number)).clone();
         kept.journal.extend(entries);
@@ -204,7 +205,7 @@ impl Setup {
         lock(&self.observations).number(text, Some(observed))
     }
 
-    /// Numbers what an observation depends on, of what is stored.
+    /// Numbers the part of what is stored that an observation depends on.
     pub fn subject(&self, kept: u32) -> u32 {
         let order = self.order(&self.kept(kept));
         let Subject { record, is_paid, has_left, is_out, signed_at, sent_at, payments, .. } = Subject::of(&order);
@@ -212,7 +213,7 @@ impl Setup {
         lock(&self.subjects).number(text, ())
     }
 
-    /// Tells which lines a step has written.
+    /// Returns the entries that a step has written, as text.
     pub fn written(&self, before: u32, after: u32) -> String {
         let (before, after) = (self.kept(before), self.kept(after));
         let lines = after.journal.iter().filter(|entry| !before.journal.contains(entry)).map(|entry| {
@@ -224,7 +225,7 @@ impl Setup {
         if lines.is_empty() { String::new() } else { format!(" [writes: {}]", lines.join(", ")) }
     }
 
-    /// Returns how the journal says that the order ended.
+    /// Returns how the order ended according to the journal.
     pub fn outcome(&self, number: u32) -> Option<Outcome> {
         let kept = self.kept(number);
         let is_end = |entry: &Entry| matches!(entry.event, Event::Ended { .. });
@@ -239,14 +240,14 @@ impl Setup {
     }
 }
 
-/// Returns whether an order ended as its journal says.
+/// Returns whether an order ended as its journal states.
 pub fn is_true(state: &State, outcome: Outcome) -> bool {
     let [source, destination] = state.htlcs;
     let may_be_paid = state.gasless || state.on_the_way & !state.dead != 0;
     match outcome {
         Outcome::Complete => matches!(destination, Htlc::Redeemed { .. }),
         Outcome::Refunded => matches!(source, Htlc::Refunded { .. }),
-        // A copy that was put back does not know what was sent since. The order is opened again when the chain shows it.
+        // A restored copy does not know what was sent since. The order is reopened when the chain shows it.
         Outcome::Expired => state.copy == Copy::PutBack || source == Htlc::Absent && !may_be_paid,
         _ => false,
     }

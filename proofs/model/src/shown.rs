@@ -1,4 +1,4 @@
-//! What endpoints show of a chain, and what the service states of an order.
+//! What endpoints show of a chain, and what the service states about an order.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,17 +12,18 @@ use crate::setup::{Setup, body, lock};
 use crate::state::{FINAL, Htlc, MOMENTS, State};
 use crate::support::state_htlc;
 
-/// What is shown of a leg: by which lie, the time of the newest block, when the chain stood still, the HTLC, and whether the secret is known.
+/// What an endpoint's view of one side depends on: the lie, the time of the newest block, when the chain stopped, the
+/// HTLC, and whether the secret is known.
 pub type ShownKey = (Leg, u8, u64, u8, Htlc, bool);
 
-/// What a record depends on: by which lie, the moment, the HTLCs, and whether the secret is known.
+/// What a record depends on: the lie, the moment, the HTLCs, and whether the secret is known.
 pub type RecordKey = (u8, u8, [Htlc; 2], bool);
 
-/// A chain as an endpoint shows it, with the answers that it has given.
+/// A chain as an endpoint shows it, with the answers given so far.
 #[derive(Debug)]
 pub struct Shown {
     chain: Evm,
-    /// When the HTLC ended, by the height of its block.
+    /// The height of the block in which the HTLC ended.
     ended: Option<u64>,
     answers: Mutex<HashMap<(&'static str, String), Answer>>,
 }
@@ -46,10 +47,10 @@ impl Shown {
 }
 
 impl Setup {
-    /// Returns a chain as an endpoint shows it, and remembers what it answers.
+    /// Returns a chain as an endpoint shows it. Its answers are cached.
     pub fn shown(&self, state: &State, leg: Leg, lie: u8) -> Arc<Shown> {
         let place = leg.index();
-        // What a lie says depends on the secret, if anything does.
+        // The contents of a lie depend on the secret, if on anything.
         let key = (leg, lie, state.head(leg), state.stood[place], state.htlcs[place], state.secret && lie == 5);
         let mut known = lock(&self.shown);
         Arc::clone(known.entry(key).or_insert_with(|| Arc::new(self.chain(state, leg, lie))))
@@ -63,10 +64,10 @@ impl Setup {
             9 => honest + 400 * 86_400,
             _ => honest,
         };
-        // A chain that stood still has counted less than the time that has passed.
+        // A chain that stopped has counted less than the time that has passed.
         let tempo = &self.tempos[leg.index()];
         let counted = |time: u64| self.epoch + state.counted(leg, time);
-        // What happens at a moment is in the newest block of that moment.
+        // Whatever happens at a moment is in the newest block of that moment.
         let block = |time: u64| tempo.stamp(tempo.newest(time));
         let at = |moment: u8| block(counted(MOMENTS[usize::from(moment)]));
         let ago = |seconds: u64| block(counted(honest) - seconds);
@@ -84,7 +85,7 @@ impl Setup {
         };
         let secret = if lie == 5 && !state.secret { &[7; 32] } else { self.secret.expose() };
         let now = counted(head);
-        // An endpoint that is behind shows no later events.
+        // A stale endpoint does not show later events.
         let htlc = view::Htlc { funded, ended, is_short }.shown(tempo, now);
         let marks = Marks { safe: FINAL, finalized: 2 * FINAL };
         let terms = [&self.terms.source, &self.terms.destination][leg.index()];

@@ -1,4 +1,4 @@
-//! The world around one order: two chains at a handful of moments, what is on its way to them, and who knows the secret.
+//! The world around one order: two chains at a few moments, pending transactions, and who knows the secret.
 
 use std::fmt;
 
@@ -7,30 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::script::{BOTH, Leg};
 use crate::setup::Config;
 
-/// The moments at which something can happen, in seconds. Between two of them every block is final, and every wait of the driver is over.
-/// The destination can be refunded after two hours, the payment must be confirmed within one, and the source can be refunded after a day.
+/// The moments at which something can happen, in seconds. Between two of them, every block becomes final, and every
+/// wait of the driver ends. The destination can be refunded after two hours, the payment must be confirmed within one
+/// hour, and the source can be refunded after a day.
 ///
-/// The search goes up to [`SEARCHED`]; how a swap ends from there is followed to the end of the list.
+/// The search covers moments up to [`SEARCHED`]. From there, only the end of a swap is followed to the end of the
+/// list.
 pub const MOMENTS: &[u64] = &[0, 1_500, 4_200, 8_050, 90_000, 95_000, 180_000, 190_000, 280_000, 290_000];
-/// The number of moments that are searched: before the deadline, after it, after the destination's timelock, after that of the source.
+/// The number of moments that are searched: before the deadline, after it, after the destination's timelock, and
+/// after the source's.
 pub const SEARCHED: u8 = 5;
-/// The timelocks of the two legs in seconds, if their chains go on.
+/// The timelocks of both sides in seconds, if their chains keep making blocks.
 pub const TIMELOCKS: [u64; 2] = [86_400, 7_200];
-/// The seconds that must be left when the secret leaves.
+/// The seconds that must remain when the secret is sent.
 pub const MARGIN: u64 = 600;
-/// The age of the newest block when it is read.
+/// The age of the newest block when it is read, in seconds.
 pub const AGE: u64 = 100;
-/// Seconds until a block is final.
+/// The seconds until a block is final.
 pub const FINAL: u64 = 600;
-/// When the payment must be confirmed.
+/// The time by which the payment must be confirmed, in seconds.
 pub const DEADLINE: u64 = 3_600;
-/// How far a clock is set back or ahead.
+/// By how many seconds a clock is behind or ahead.
 pub const CLOCK: u64 = 7_200;
-/// Attempts of the driver at one moment, and the seconds between them: more than the longest wait before something is sent again.
+/// The driver's attempts at one moment, and the seconds between them. The latter exceed the longest wait before
+/// something is sent again.
 pub const ATTEMPTS: u8 = 1;
 pub const ATTEMPT: u64 = 310;
 
-/// What has become of one HTLC. Each time is the index of a moment.
+/// The state of an HTLC. Each time is the index of a moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[rustfmt::skip]
 pub enum Htlc {
@@ -51,49 +55,50 @@ pub enum Broken {
     Outcome,
 }
 
-/// The whole world at one moment. At first an order was created, and nothing has happened.
+/// The whole world at one moment. At first, an order has been created and nothing has happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct State {
     pub now: u8,
-    /// How many steps the driver took at this moment, up to [`ATTEMPTS`].
+    /// The number of steps that the driver has taken at this moment, up to [`ATTEMPTS`].
     pub attempt: u8,
     /// The moment of each chain's newest block.
     pub heads: [u8; 2],
-    /// The moment before which each chain stood still; 0 if it never did. The blocks of that time are missing for ever.
+    /// The moment until which each chain made no blocks, or 0. The blocks of that time are missing for ever.
     pub stood: [u8; 2],
     /// Whether the caller's clock is behind or ahead.
     pub clock: i8,
     pub htlcs: [Htlc; 2],
-    /// Whether anybody else knows the secret.
+    /// Whether anyone else knows the secret.
     pub secret: bool,
-    /// Whether the journal says that the secret may be known. The owner does not stay away then.
+    /// Whether the journal states that the secret may be known. In that case the owner does not stay away.
     pub may_be_out: bool,
-    /// The number of payments that were signed, and which of them are on their way, or can never be included.
+    /// The number of signed payments, and those among them that are pending or can never be included.
     pub payments: u8,
     pub on_the_way: u8,
     pub dead: u8,
-    /// When a transaction of another order took the nonce that one of this order had: the index of the moment and one; 0 if none did.
+    /// When another order's transaction took the nonce of one of this order's, as the index of the moment plus one. 0
+    /// if none did.
     pub taken: [u8; 2],
     /// Whether the service holds a signed message with which it can pay.
     pub gasless: bool,
     pub redemption: bool,
     pub refund: bool,
-    /// Whether the owner was given a redemption on paper, and whether it was broadcast.
+    /// Whether a redemption was printed for the owner, and whether it was broadcast.
     pub paper: Paper,
-    /// What is stored: see [`Kept`](crate::step::Kept).
+    /// What is stored. See [`Kept`](crate::step::Kept).
     pub kept: u32,
     /// An earlier copy of what is stored.
     pub copy: Copy,
-    /// How much bad luck there was.
+    /// How much bad luck there has been.
     pub bad_luck: u8,
-    /// Whether the last step of the driver, without bad luck, left nothing to do at this moment.
+    /// Whether the driver's last step at this moment, without bad luck, left nothing to do.
     pub rested: bool,
-    /// Whether the driver says that the order has ended.
+    /// Whether the driver reports that the order has ended.
     pub ended: bool,
     pub broken: Option<Broken>,
 }
 
-/// A copy of the state directory, which may be put back once.
+/// A copy of the state directory, which may be restored once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Copy {
     #[default]
@@ -152,17 +157,17 @@ impl State {
         MOMENTS[self.heads[leg.index()] as usize] + since
     }
 
-    /// Returns the seconds that have passed since the beginning.
+    /// Returns the seconds since the start.
     pub const fn time(&self) -> u64 {
         MOMENTS[self.now as usize] + self.attempt as u64 * ATTEMPT + AGE
     }
 
-    /// Returns whether a chain is at this moment, so that it can take something.
+    /// Returns whether a chain has made blocks up to this moment, so that it can include something.
     pub const fn is_going(&self, leg: Leg) -> bool {
         self.heads[leg.index()] == self.now
     }
 
-    /// Returns the seconds for which a chain has made blocks until some time. A chain that stood still does not make up for it.
+    /// Returns the seconds during which a chain made blocks, up to some time. A chain that stopped does not catch up.
     pub fn counted(&self, leg: Leg, time: u64) -> u64 {
         match usize::from(self.stood[leg.index()]) {
             0 => time,
@@ -175,7 +180,7 @@ impl State {
         self.counted(leg, until).saturating_sub(self.counted(leg, MOMENTS[usize::from(at)]))
     }
 
-    /// Returns whether the timelock of a leg is over, by its chain.
+    /// Returns whether the timelock of a side has expired on its chain.
     pub fn is_over(&self, leg: Leg) -> bool {
         matches!(self.htlc(leg), Htlc::Locked { at, .. } if self.since(leg, at, self.head(leg)) > TIMELOCKS[leg.index()])
     }
@@ -191,24 +196,24 @@ impl State {
         }
     }
 
-    /// Returns whether the deadline is over, as the owner's clock or a newest block tells.
+    /// Returns whether the deadline has passed according to the owner's clock or a newest block.
     pub fn is_late(&self) -> bool {
         self.clock >= 0 && self.time() > DEADLINE || BOTH.into_iter().any(|leg| self.head(leg) > DEADLINE)
     }
 
-    /// Notes a payment that is sent too late.
+    /// Records a payment that is sent too late.
     pub fn check_payment(&mut self) {
         if self.is_late() {
             self.broken.get_or_insert(Broken::Signed);
         }
     }
 
-    /// Returns whether the solver took its payment back before this moment, and the chain shows it.
+    /// Returns whether the solver refunded its payment before this moment, and the chain shows it.
     pub fn is_taken_back(&self) -> bool {
         matches!(self.htlc(Leg::Destination), Htlc::Refunded { at, .. } if at < self.now && self.is_going(Leg::Destination))
     }
 
-    /// Everybody learns the secret.
+    /// Reveals the secret to everyone.
     pub fn leak(&mut self) {
         if !self.secret && !self.is_covered() {
             self.broken.get_or_insert(Broken::Leak);
@@ -216,7 +221,7 @@ impl State {
         self.secret = true;
     }
 
-    /// What can happen next outside the driver, with so much bad luck in all, before a moment.
+    /// Adds the possible next events outside the driver, before a moment and within a bound for bad luck.
     pub fn moves(&self, max_bad_luck: u8, end: usize, Config { stands, has_other, .. }: Config, moves: &mut Vec<Move>) {
         let (source, destination) = (self.htlc(Leg::Source), self.htlc(Leg::Destination));
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. });
@@ -257,13 +262,15 @@ impl State {
         }
         if self.may_pass(end) {
             moves.push(Move::Later { standing: None });
-            // Chains go on once the secret is out, and one of them stands still once, for one moment.
+            // Chains keep making blocks once the secret is out. Before that, one of them may stop once, for one
+            // moment.
             if stands && !self.secret {
                 let may_stand = |leg: &Leg| self.is_going(*leg) && self.stood == [0; 2];
                 moves.extend(BOTH.into_iter().filter(may_stand).map(|leg| Move::Later { standing: Some(leg) }));
             }
         }
-        // Both the program, which prints, and its user, who broadcasts, have just checked the chain. One that stands still proves nothing.
+        // Both the program, which prints, and its user, who broadcasts, have just checked the chain. A chain that has
+        // stopped proves nothing.
         if self.is_covered() && self.is_going(Leg::Destination) && matches!(source, Htlc::Locked { .. }) {
             match self.paper {
                 Paper::None if self.bad_luck < max_bad_luck => moves.push(Move::Prints),
@@ -281,7 +288,7 @@ impl State {
         }
     }
 
-    /// Returns the number of payments whose nonces are used, one after the other.
+    /// Returns the number of payments whose nonces have been used in sequence.
     pub const fn used(&self) -> u8 {
         self.dead.trailing_ones() as u8
     }
@@ -296,7 +303,8 @@ impl State {
         }
     }
 
-    /// Returns whether another order took a nonce in a block that can still be replaced, and nothing of this order is in a later one.
+    /// Returns whether another order took a nonce in a block that can still be replaced, and no later block has a
+    /// transaction of this order.
     pub fn is_taken_anew(&self, leg: Leg) -> bool {
         let now = self.now;
         let is_later = |htlc| matches!(htlc, Htlc::Locked { at, .. } | Htlc::Redeemed { at, .. } | Htlc::Refunded { at, .. } if at == now);
@@ -307,7 +315,8 @@ impl State {
         self.on_the_way & (1 << one) != 0 && self.dead & (1 << one) == 0
     }
 
-    /// Returns whether what happened on a chain at this moment can be taken back by a reorganization. Another attempt follows.
+    /// Returns whether a reorganization can undo what happened on a chain at this moment. If so, another attempt
+    /// follows.
     pub fn can_be_replaced(&self, leg: Leg) -> bool {
         match self.htlc(leg) {
             _ if self.attempt == ATTEMPTS => false,
@@ -316,8 +325,8 @@ impl State {
         }
     }
 
-    /// Returns whether time may pass. Once the secret is out the owner's process is given its turn, and honest endpoints and going chains include
-    /// what was sent to them.
+    /// Returns whether time may pass. Once the secret is out, the owner's process must have had its turn. Honest
+    /// endpoints and running chains must have included what was sent to them.
     fn may_pass(&self, end: usize) -> bool {
         let is_last = usize::from(self.now) + 1 >= end;
         let is_locked = |leg| matches!(self.htlc(leg), Htlc::Locked { .. }) && self.is_going(leg);
@@ -362,7 +371,7 @@ impl State {
                 next.htlcs[destination] = Htlc::Redeemed { at: now, locked: locked_at(Leg::Destination) };
             }
             Move::Refunded => next.htlcs[source] = Htlc::Refunded { at: now, locked: locked_at(Leg::Source) },
-            // What was in it is forgotten, except a payment, which whoever has it can send again.
+            // Its transactions are gone, except a payment, which anyone who has it can send again.
             Move::Replaced(leg) => {
                 match self.htlc(leg) {
                     Htlc::Redeemed { .. } => next.redemption &= leg == Leg::Source,
@@ -398,7 +407,7 @@ impl State {
                 next.bad_luck += 1;
                 next.ended = false;
             }
-            // The line of the journal is added by whoever knows what is stored.
+            // The journal's entry is added by the caller, who knows what is stored.
             Move::Prints => {
                 next.paper = Paper::Printed;
                 next.bad_luck += 1;
@@ -412,8 +421,8 @@ impl State {
         next.judged()
     }
 
-    /// Notes a loss, and a second payment that can be included. A store that was put back cannot know of the first one: only the contract,
-    /// which takes one payment of an order, stands between.
+    /// Records a loss, or a second payment that can be included. A restored store cannot know of the first payment.
+    /// In that case only the contract, which accepts one payment per order, prevents a second one.
     pub fn judged(mut self) -> Self {
         if (self.on_the_way & !self.dead).count_ones() > 1 && self.copy != Copy::PutBack {
             self.broken.get_or_insert(Broken::TwoPayments);

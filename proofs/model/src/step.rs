@@ -1,4 +1,4 @@
-//! A step of the real driver, whose every question is answered by the world and by a script.
+//! A step of the real driver. The world and a script answer all of its questions.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 /// The nonce of the first payment.
 const NONCE: u64 = 42;
 
-/// What the owner commands.
+/// A command of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
@@ -34,11 +34,12 @@ pub enum Command {
     Refund,
 }
 
-/// What a run of a step made, or of a part of it.
+/// The result of running a step, or part of it.
 pub type Run<T> = (T, State, Script);
 
 impl Setup {
-    /// Lets the driver observe the order, and numbers what it observed. A step depends on nothing else of what its readings showed.
+    /// Lets the driver observe the order, and numbers the observation. A step depends on nothing else from its
+    /// readings.
     pub fn observe(&self, state: &State, script: Script) -> Run<u32> {
         let step = Step::new(self, state, script);
         let order = self.order(&self.kept(state.kept));
@@ -47,7 +48,7 @@ impl Setup {
         (self.number_observation(observed), state, script)
     }
 
-    /// Lets the driver take the rest of a step.
+    /// Lets the driver complete the step.
     pub fn proceed(&self, state: &State, observation: u32, command: Command, script: Script) -> Run<()> {
         let step = Step::new(self, state, script);
         let (order, observed) = (self.order(&self.kept(state.kept)), self.observation(observation));
@@ -55,12 +56,12 @@ impl Setup {
             Command::Advance => decide,
             Command::Refund => decide_refund,
         };
-        // Everything answers at once, so a step that waits was killed.
+        // All answers come at once, so a step that waits must have been killed.
         let done = step.drive(|driver| driver.proceed(order, (*observed).as_ref().unwrap(), decide).now_or_never());
         self.ended(step, command, done)
     }
 
-    /// Lets the driver take a whole step, as a wallet does.
+    /// Lets the driver take a whole step, as in a wallet.
     pub fn step(&self, state: &State, command: Command, script: Script) -> Run<()> {
         let step = Step::new(self, state, script);
         let id = self.swap.id();
@@ -78,7 +79,7 @@ impl Setup {
         let has_acted = matches!(&done, Some(Ok(progress)) if progress.acted);
         next.kept = kept;
         next.bad_luck += script.bad_luck();
-        // The last attempt of a moment shows whether something is left to do.
+        // The last attempt of a moment shows whether anything is left to do.
         next.rested = is_clean && command == Command::Advance && !has_acted && next.attempt == ATTEMPTS;
         if !has_acted {
             next.attempt = (next.attempt + 1).min(ATTEMPTS);
@@ -88,15 +89,15 @@ impl Setup {
     }
 }
 
-/// One step that is under way.
+/// A step in progress.
 struct Step<'s> {
     setup: &'s Setup,
     state: Mutex<State>,
     script: Mutex<Script>,
     kept: Mutex<Kept>,
-    /// What the lying endpoint shows of each leg, in the reading that is under way.
+    /// What the lying endpoint shows of each side in the current reading.
     lies: Mutex<[u8; 2]>,
-    /// Whether another process was given its turn.
+    /// Whether another process has had its turn.
     is_met: Mutex<bool>,
 }
 
@@ -124,7 +125,7 @@ impl<'s> Step<'s> {
         (*lock(&self.state), lock(&self.script).clone())
     }
 
-    /// Lets another process take steps, with honest answers, before this one goes on.
+    /// Lets another process take steps with honest answers before this one continues.
     fn meet(&self) {
         if std::mem::replace(&mut *lock(&self.is_met), true) {
             return;
@@ -151,7 +152,7 @@ impl<'s> Step<'s> {
         if chain == "base" { Leg::Source } else { Leg::Destination }
     }
 
-    /// Lets something happen on a chain right before it is read.
+    /// Lets an event happen on a chain right before it is read.
     fn happen(&self, leg: Leg) {
         let mut state = lock(&self.state);
         let is_over = leg == Leg::Destination && state.is_over(leg) && state.heads[1] == state.now;
@@ -167,7 +168,7 @@ impl<'s> Step<'s> {
         };
     }
 
-    /// Writes to the store, if that succeeds.
+    /// Writes to the store, unless the write fails.
     async fn write(&self, write: impl FnOnce(&mut Kept)) -> Result<(), StoreError> {
         let taken = self.choose(Question::Write);
         if matches!(taken, 0 | 3) {
@@ -180,7 +181,7 @@ impl<'s> Step<'s> {
         }
     }
 
-    /// Takes a transaction at an endpoint.
+    /// Accepts a transaction at an endpoint.
     fn take(&self, endpoint: &str, payload: &str) -> Answer {
         let bytes = hex::decode(payload).unwrap();
         let envelope = TxEnvelope::decode_2718(&mut bytes.as_slice()).unwrap();
@@ -188,7 +189,7 @@ impl<'s> Step<'s> {
         let is_liar = endpoint == ENDPOINTS[self.setup.config.liar];
         let taken = if is_liar { self.choose(Question::Send) } else { 0 };
         let mut state = lock(&self.state);
-        // Whoever gets a redemption can read the secret in it, whatever it does with it.
+        // Anyone who receives a redemption can read the secret in it, whatever they do with it.
         if role == Role::Redeem {
             state.leak();
         }
@@ -220,7 +221,7 @@ impl<'s> Step<'s> {
     }
 }
 
-/// Creates a transaction whose calldata says what it does.
+/// Creates a transaction whose calldata states its role.
 fn transaction(chain: &str, role: Role, price: Price, time: u64) -> BroadcastTransaction {
     let (input, chain_id) = (serde_json::to_vec(&role).unwrap(), if chain == "base" { 8_453 } else { 42_161 });
     let transaction = TxEip1559 {
@@ -232,7 +233,7 @@ fn transaction(chain: &str, role: Role, price: Price, time: u64) -> BroadcastTra
         input: input.into(),
         ..TxEip1559::default()
     };
-    // One is the coordinate of a point, so that a sender can be recovered.
+    // The value 1 is a valid coordinate of a point, so a sender can be recovered.
     let envelope = TxEnvelope::from(transaction.into_signed(Signature::new(U256::from(1), U256::from(1), false)));
     let (id, payload) = (envelope.tx_hash().to_string(), hex::encode(envelope.encoded_2718()));
     BroadcastTransaction { chain: chain.to_owned(), role, id, payload, spends: Vec::new() }
@@ -323,7 +324,7 @@ impl Transport for &Step<'_> {
     }
 }
 
-/// The only order that is stored.
+/// The store, which holds a single order.
 impl OrderStore for &Step<'_> {
     type Guard = ();
 
@@ -395,7 +396,7 @@ impl Owner for &Step<'_> {
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {
-        // Once the secret is out the owner does not hesitate.
+        // Once the secret is out, the owner does not hesitate.
         let is_out = lock(&self.kept).may_be_out();
         let is_last = {
             let state = lock(&self.state);

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A running anvil. Stopped on drop.
+/// A running anvil. Dropping it stops the process.
 #[derive(Debug)]
 pub struct Anvil {
     child: Child,
@@ -18,7 +18,7 @@ impl Anvil {
     ///
     /// # Errors
     ///
-    /// Says how to get it.
+    /// Fails with instructions for installing it.
     pub fn installed() -> Result<PathBuf, String> {
         let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("engine/node_modules/@foundry-rs");
         let found =
@@ -32,7 +32,7 @@ impl Anvil {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Fails with the system's error.
     pub fn start(engine: &Path, chain_id: u64) -> Result<Self, Error> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = Command::new(engine)
@@ -44,7 +44,7 @@ impl Anvil {
         Ok(Self { child, port })
     }
 
-    /// Returns the URL of its JSON-RPC.
+    /// Returns the URL of its JSON-RPC interface.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -53,7 +53,7 @@ impl Anvil {
 
 impl Drop for Anvil {
     fn drop(&mut self) {
-        // Nothing can be done about a process that cannot be stopped.
+        // If the process cannot be stopped, nothing can be done here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A swap on anvil: funded, read, judged, redeemed and refunded, and a node that lies about it.
+//! Tests a swap on anvil: funding, reading, judging, redemption and refund, also with a node that lies about it.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -33,14 +33,14 @@ use serde_json::{Value, json};
 const SECRET: [u8; 32] = *b"the secret of these proofs, 2026";
 const RICH: &str = "0x56bc75e2d63100000";
 
-/// The chain, and a connection to it that is free to lie.
+/// The chain, and a connection that can lie.
 struct Stage {
     anvil: Anvil,
     http: Http,
     nodes: Nodes<Liar>,
 }
 
-/// Changes what the node says.
+/// A change to the node's answers.
 type Lie = fn(&mut Value);
 
 struct Liar(Http, Lie);
@@ -106,7 +106,7 @@ impl Stage {
         self.rpc("anvil_setBalance", json!([account, RICH])).await;
     }
 
-    /// Sends a call of an account whose key nobody has.
+    /// Sends a call as an account whose key nobody has.
     async fn send(&self, from: Address, to: Option<Address>, data: &[u8]) -> Value {
         self.rich(from).await;
         self.rpc("anvil_impersonateAccount", json!([from])).await;
@@ -115,7 +115,7 @@ impl Stage {
             call["to"] = json!(to);
         }
         let id = self.rpc("eth_sendTransaction", json!([call])).await;
-        // The engine mines a moment after it has accepted.
+        // The engine mines a moment after it accepts a transaction.
         let mut receipt = Value::Null;
         for _ in 0..250 {
             receipt = self.rpc("eth_getTransactionReceipt", json!([id])).await;
@@ -128,7 +128,7 @@ impl Stage {
         receipt
     }
 
-    /// Broadcasts a transaction, and waits until it is mined.
+    /// Broadcasts a transaction and waits until it is mined.
     async fn broadcast(&self, transaction: &BroadcastTransaction) {
         let chain = self.chain();
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
@@ -141,7 +141,7 @@ impl Stage {
         panic!("{transaction:?} is not mined");
     }
 
-    /// Puts a contract of `proofs/evm` at an address.
+    /// Deploys a contract of `proofs/evm` at an address.
     async fn place(&self, artefact: &str, arguments: &[u8], at: Address) {
         let artefact: Value = serde_json::from_str(artefact).unwrap();
         let code = hex::decode(artefact["bytecode"].as_str().unwrap()).unwrap();
@@ -150,7 +150,7 @@ impl Stage {
         self.rpc("anvil_setCode", json!([at, code])).await;
     }
 
-    /// Puts the HTLC of one side at its pinned address, and its token.
+    /// Deploys the HTLC of one side at its pinned address, and its token.
     async fn deploy(&self, terms: &HtlcTerms) {
         let (htlc, token) = places(terms);
         let Some(token) = token else {
@@ -203,7 +203,7 @@ fn read(case: &Case) -> VerifiedRecord {
     verify_record(proposal, registry(), &Policy::default()).unwrap()
 }
 
-/// Returns an order of the fixtures, with the secret of this test and the ids that follow from it.
+/// Returns an order of the fixtures with this test's secret and the ids that follow from it.
 fn order(id: &str) -> (Case, VerifiedRecord) {
     let case = fixture::<Evm>(id);
     let before = read(&case).terms;
@@ -244,7 +244,7 @@ fn refused(error: &NodeError) -> (Code, &str) {
     }
 }
 
-/// Signs an order with fees of the chain, and the call alone.
+/// Signs only the call of an order, with the chain's fees.
 async fn prepare(stage: &Stage, order: &VerifiedOrder, owner: Address) -> UnsignedOrder {
     let calls = stage.chain().calls(owner, Speed::Normal, &Policy::default()).await.unwrap();
     order.prepare(calls).unwrap()
@@ -263,7 +263,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     let (htlc, token) = places(source);
     let token = token.unwrap();
 
-    // Nothing is there yet.
+    // Nothing is deployed yet.
     let described = chain.describe_contract(htlc).await.unwrap();
     let domain = described.domain.unwrap();
     assert!(described.code_hash.is_some());
@@ -273,7 +273,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!(stage.state(source).await, HtlcState::Absent);
     assert_eq!(stage.judge(&record).await, Err(Hold::NotFunded));
 
-    // The preflight says what is missing, one thing after the other.
+    // The preflight reports each missing item in turn.
     let verified = verified::<Evm>(&case);
     let unsigned = prepare(&stage, &verified, owner).await;
     assert_eq!(refused(&chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/token"));
@@ -285,7 +285,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!(refused(&chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/balance"));
     stage.rich(owner).await;
 
-    // Funding.
+    // The user funds the source.
     let unsigned = prepare(&stage, &verified, owner).await;
     let preflight = chain.preflight(&unsigned).await.unwrap();
     assert!(preflight.gas_used.is_some_and(|gas| gas > 50_000), "{preflight:?}");
@@ -297,7 +297,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!((&locked.initiator, &locked.redeemer, locked.amount), (&source.initiator, &source.redeemer, source.amount));
     assert_eq!((locked.timelock, locked.elapsed, locked.covered), (source.timelock, 0, true));
     assert_eq!((seen.depth, seen.is_safe), (1, false));
-    // The same order a second time would fail.
+    // Opening the same order a second time would fail.
     stage.mint(token, owner, source.amount).await;
     stage.approve(token, owner, htlc, source.amount).await;
     let again = prepare(&stage, &verified, owner).await;
@@ -325,7 +325,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!(funded.left(), destination.timelock - 40);
     assert!(funded.seen().is_safe && !funded.seen().is_finalized);
 
-    // Other terms than those on chain.
+    // Terms that differ from those on the chain.
     let changed = |change: fn(&mut HtlcTerms)| {
         let mut other = record.clone();
         change(&mut other.terms.destination);
@@ -346,7 +346,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     let no_contract = stage.judge(&changed(|terms| terms.htlc = Some(address::to_account(Address::repeat_byte(7))))).await;
     assert!(matches!(no_contract, Err(Hold::Unclear(_))), "{no_contract:?}");
 
-    // The redemption shows the secret.
+    // The redemption reveals the secret.
     let snapshot = stage.rpc("evm_snapshot", json!([])).await;
     let redemption = recover::redeem(&record.record, Leg::Destination, &SECRET, registry()).unwrap();
     let calls = chain.calls(owner, Speed::Fast, &policy).await.unwrap();
@@ -360,8 +360,8 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert_eq!(chain.balance(redeemer, Some(payout_token)).await.unwrap(), destination.amount);
     assert_eq!(stage.judge(&record).await, Err(Hold::Redeemed));
 
-    // The block of the redemption is replaced by others, in which nobody redeems. The solver takes its payment back: not before its
-    // time, and with higher fees while that is not mined.
+    // Blocks without the redemption replace its block. The solver refunds its payment: not before its time, and with
+    // higher fees while the refund is not mined.
     stage.rpc("evm_revert", json!([snapshot])).await;
     assert!(stage.judge(&record).await.is_ok());
     let refund = recover::refund(&record.record, Leg::Destination, registry()).unwrap();
@@ -392,7 +392,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert!(matches!(chain.broadcast(&slow.id, &slow.payload).await, Err(NodeError::Rejected { .. })));
 }
 
-/// Adds one to the amount in every answer of `orders`.
+/// Increments the amount in every answer of `orders`.
 fn more(body: &mut Value) {
     for reply in body.as_array_mut().into_iter().flatten() {
         let Some(text) = reply["result"].as_str().filter(|text| text.len() == 2 + 6 * 64) else { continue };
@@ -425,7 +425,7 @@ async fn an_answer_that_differs_from_its_proof_is_not_believed() {
         let lying = connect(&stage.anvil, more);
         let error = lying.evm("ethereum").unwrap().htlc(source).await.unwrap_err();
         assert!(error.to_string().contains("the proof contains another order"), "{error}");
-        // Without a proof only the quorum and the comparison with the terms protect from this lie.
+        // Without a proof, only the quorum and the comparison with the terms protect against this lie.
         let unproven = connect(&stage.anvil, |body| {
             more(body);
             for reply in body.as_array_mut().into_iter().flatten().filter(|reply| reply["result"]["storageProof"].is_array()) {

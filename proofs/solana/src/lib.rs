@@ -1,6 +1,7 @@
-//! The swap programs as built-in programs of a local SVM, written for this project with the accounts, argument order, derived
-//! addresses and account layouts that the interfaces of the deployed programs have: native and SPL, of the client generation and of
-//! the audited one. The SPL programs move tokens by calling the real token program; accounts come from the real system program.
+//! The swap programs as built-in programs of a local SVM, both native and SPL, of the client generation and of the
+//! audited one. They are written for this project with the accounts, argument order, derived addresses and account
+//! layouts in the interfaces of the deployed programs. The SPL programs move tokens by calling the real token
+//! program. Accounts are created by the real system program.
 
 use litesvm::LiteSVM;
 use sha2::{Digest, Sha256};
@@ -14,15 +15,15 @@ use solana_program_runtime::solana_sbpf::program::BuiltinFunctionDefinition;
 const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
 /// `sha256("account:SwapAccount")[..8]`
 const SWAP: [u8; 8] = [0x35, 0x7e, 0x09, 0x0e, 0x0e, 0xc5, 0x69, 0xb6];
-/// Bytes of a token account.
+/// The length of a token account, in bytes.
 const TOKEN_ACCOUNT: usize = 165;
-/// Returns the rent of an account with so many bytes; whoever paid it gets it back.
+/// Returns the rent of an account with this many bytes. It is later returned to whoever paid it.
 #[must_use]
 pub const fn rent(bytes: usize) -> u64 {
     (128 + bytes as u64) * 6_960
 }
 
-/// Returns a virtual machine with both programs of the client generation at the addresses that the wallet has pinned.
+/// Returns a virtual machine with both programs of the client generation, at the pinned addresses.
 #[must_use]
 pub fn machine(native: Address, tokens: Address) -> LiteSVM {
     let mut svm = LiteSVM::new();
@@ -122,7 +123,7 @@ declare_process_instruction!(AuditedTokens, 1_000, |context| {
     fund_tokens(context, &call, &seeds, &state, Form::AUDITED_TOKENS)
 });
 
-/// Makes a native swap account: the rent comes from its sponsor, what is locked from the funder.
+/// Creates a native swap account. The sponsor pays the rent, and the funder the locked amount.
 fn fund(
     context: &mut InvokeContext<'_, '_>,
     call: &Call,
@@ -140,7 +141,7 @@ fn fund(
     state.store(context, 0, form)
 }
 
-/// Makes a swap account for tokens, and the vault if there is none, and moves the tokens.
+/// Creates a swap account for tokens, and the vault if there is none, and moves the tokens.
 fn fund_tokens(
     context: &mut InvokeContext<'_, '_>,
     call: &Call,
@@ -154,7 +155,7 @@ fn fund_tokens(
     create(context, &call.program, seeds, swap, sponsor, form.length(), &call.program)?;
     if owner(context, 2)? == SYSTEM_PROGRAM {
         create(context, &call.program, &[mint.as_ref()], vault, sponsor, TOKEN_ACCOUNT, &token)?;
-        // InitializeAccount3: the identity account has authority over the vault.
+        // InitializeAccount3: the identity account gets authority over the vault.
         let accounts = vec![AccountMeta::new(vault, false), AccountMeta::new_readonly(mint, false)];
         let data = [&[18], identity.as_ref()].concat();
         context.native_invoke_signed(Instruction { program_id: token, accounts, data }, &[])?;
@@ -242,7 +243,7 @@ enum Field {
     Hash,
     Sponsor,
     Mint,
-    /// A byte that nothing here depends on.
+    /// A byte that is not used here.
     Bump,
 }
 
@@ -280,7 +281,7 @@ impl Form {
         SWAP.len() + self.0.iter().map(|field| field.length()).sum::<usize>()
     }
 
-    /// Returns where a field begins.
+    /// Returns the offset of a field.
     fn place(&self, field: Field) -> Option<usize> {
         let before = self.0.iter().take_while(|other| **other != field).map(|other| other.length()).sum::<usize>();
         self.0.contains(&field).then_some(SWAP.len() + before)
@@ -313,7 +314,7 @@ impl Swap {
         Ok(Self { initiator, redeemer: redeemer.into(), hash, expiry, timelock, amount, sponsor, mint })
     }
 
-    /// Reads the arguments of the audited generation.
+    /// Parses the arguments of the audited generation.
     fn audited(context: &InvokeContext<'_, '_>, call: &Call, sponsor: Address, mint: Option<Address>) -> Result<Self, InstructionError> {
         let (redeemer, refundee, hash) = (call.bytes(0)?, call.bytes(32)?, call.bytes(64)?);
         Self::new(context, refundee.into(), redeemer, hash, call.number(96)?, call.number(104)?, sponsor, mint)
@@ -375,7 +376,7 @@ fn require(holds: bool) -> Result<(), InstructionError> {
     if holds { Ok(()) } else { Err(InstructionError::InvalidArgument) }
 }
 
-/// Returns the first 8 bytes of `sha256("global:<name>")`, as Anchor has it.
+/// Returns the first 8 bytes of `sha256("global:<name>")`, which is Anchor's discriminator.
 fn discriminator(name: &str) -> Vec<u8> {
     Sha256::digest(format!("global:{name}")).iter().take(8).copied().collect()
 }
@@ -390,7 +391,7 @@ fn owner(context: &InvokeContext<'_, '_>, index: u16) -> Result<Address, Instruc
     Ok(*current.try_borrow_instruction_account(index)?.get_owner())
 }
 
-/// Has the system program create a derived account.
+/// Creates a derived account through the system program.
 #[allow(clippy::too_many_arguments, reason = "the system program's own list")]
 fn create(
     context: &mut InvokeContext<'_, '_>,
@@ -412,7 +413,7 @@ fn create(
     context.native_invoke_signed(Instruction { program_id: SYSTEM_PROGRAM, accounts, data }, &[&seeds])
 }
 
-/// Has the token program transfer.
+/// Transfers tokens through the token program.
 fn transfer(
     context: &mut InvokeContext<'_, '_>,
     token: Address,
@@ -427,7 +428,7 @@ fn transfer(
     context.native_invoke_signed(Instruction { program_id: token, accounts, data }, seeds)
 }
 
-/// Gives the tokens to a token account of `to`, and the rent to the sponsor.
+/// Pays the tokens to a token account of `to`, and the rent to the sponsor.
 fn release(context: &mut InvokeContext<'_, '_>, call: &Call, state: &Swap, to: Address) -> Result<(), InstructionError> {
     let [identity, _, vault, account, sponsor, token] = call.accounts()?;
     let (derived, bump) = Address::find_program_address(&[], &call.program);
@@ -447,7 +448,7 @@ fn move_lamports(context: &InvokeContext<'_, '_>, from: u16, to: u16, amount: u6
     current.try_borrow_instruction_account(to)?.checked_add_lamports(amount)
 }
 
-/// Empties an account into another: without lamports it is gone.
+/// Moves all lamports of an account to another. Without lamports, the account no longer exists.
 fn close(context: &InvokeContext<'_, '_>, account: u16, to: u16) -> Result<(), InstructionError> {
     let rest = {
         let current = context.transaction_context.get_current_instruction_context()?;

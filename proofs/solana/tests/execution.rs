@@ -1,7 +1,9 @@
-//! What `sign` gives is what the SVM takes, and it moves exactly the amount that was shown; a changed copy never gets there.
+//! Tests that the SVM accepts what `sign` returns, that it moves exactly the amount shown, and that changed copies
+//! fail.
 //!
-//! Orders are the fixtures, whose transactions @solana/web3.js compiled, with the machine's blockhash and a secret hash
-//! whose secret is known put in their places. Expected balances are arithmetic on the request's amount.
+//! The orders are fixtures whose transactions @solana/web3.js compiled. The blockhash is replaced by the virtual
+//! machine's, and the secret hash by that of a known secret. Expected balances are computed from the request's
+//! amount.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -83,7 +85,8 @@ fn recovery_pays_lamports() {
     assert_eq!(refunded.lamports(refunded.owner), FUNDS - FEE);
 }
 
-/// The message contains the limits that it needs. Without that of the loaded bytes nothing runs, and the fee is taken.
+/// Tests that the message contains the limits that it needs. Without a limit for loaded bytes nothing runs, and the
+/// fee is still charged.
 #[test]
 fn recovery_with_a_message_of_version_1_pays_lamports() {
     let mut scene = scene("solana-record-testnet");
@@ -94,14 +97,15 @@ fn recovery_with_a_message_of_version_1_pays_lamports() {
     assert_eq!(scene.lamports(scene.redeemer), FUNDS + scene.amount);
 }
 
-/// The nonce stands in place of the blockhash, which has expired when the transaction is sent, and is advanced.
+/// A nonce replaces the blockhash, which has expired by the time the transaction is sent. The transaction advances
+/// the nonce.
 #[test]
 fn recovery_with_a_nonce_pays_lamports_once() {
     let mut scene = scene("solana-record-testnet");
     scene.initiate();
     let (stranger, account, value) = (Keypair::new_from_array([9; 32]), Address::from([0x71; 32]), Hash::new_from_array([0x72; 32]));
     scene.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();
-    // Version and state, authority, value, and the fee for a signature.
+    // The version and state, the authority, the value, and the fee per signature.
     let data = [&[1, 0, 0, 0, 1, 0, 0, 0], stranger.pubkey().as_ref(), value.as_ref(), &FEE.to_le_bytes()].concat();
     let stored = Account { lamports: rent(80), data, owner: Address::default(), executable: false, rent_epoch: u64::MAX };
     scene.svm.set_account(account, stored).unwrap();
@@ -129,14 +133,15 @@ fn recovery_pays_tokens() {
 
     let mut refunded = scene("solana-record-token");
     refunded.initiate();
-    // The owner sent the ordinary transaction and was its own sponsor.
+    // The owner sent the ordinary transaction, and so was its own sponsor.
     let recovery = recover::refund(&refunded.record(), Leg::Source, &PINNED).unwrap();
     refunded.outlive_the_timelock(&recovery);
     assert_eq!((refunded.tokens(refunded.owner), refunded.tokens_in(refunded.vault())), (2 * refunded.amount, 0));
 }
 
-/// Each bit of each account, instruction and argument: refused, except what `tests/properties.rs` of the family shows to be
-/// free (blockhash, a sponsor that has not signed, a native timelock), and that is shown.
+/// Flips each bit of each account, instruction and argument. Every change is refused, except those that the family's
+/// `tests/properties.rs` shows to be free (the blockhash, a sponsor that has not signed, a native timelock). Those
+/// are shown in the summary.
 #[test]
 fn every_changed_copy_is_refused_or_shown() {
     for (id, members) in [("solana-native-legacy", &["versioned_tx"][..]), ("solana-token-v0", &["versioned_tx", "versioned_tx_gasless"])] {

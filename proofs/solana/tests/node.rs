@@ -1,7 +1,8 @@
-//! Reads and writes the machine through `countersign-node`, behind a front that speaks JSON-RPC as the network's nodes do.
+//! Tests that `countersign-node` reads and writes the virtual machine through the JSON-RPC interface of the network's
+//! nodes.
 //!
-//! Swaps are made by the programs of this proof, and put there byte by byte in the layouts of the interfaces. The deployed programs
-//! are not available: that they store and do the same is not shown here.
+//! This proof's programs make the swaps, and accounts are also written byte by byte in the interfaces' layouts. The
+//! deployed programs are not available. That they store and do the same is not shown here.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -54,7 +55,7 @@ const FUNDS: u64 = 20_000_000_000;
 /// A record for each form of the programs.
 const RECORDS: [&str; 4] = ["solana-record-testnet", "solana-record-token", "solana-audited-native-record", "solana-audited-token-record"];
 
-/// A transaction that the machine has run.
+/// A transaction that the virtual machine has executed.
 struct Run {
     slot: u64,
     transaction: VersionedTransaction,
@@ -62,7 +63,7 @@ struct Run {
     error: Option<String>,
 }
 
-/// The machine, as a node shows it.
+/// The virtual machine, as a node presents it.
 struct Front {
     genesis: &'static str,
     state: Mutex<(LiteSVM, Vec<Run>)>,
@@ -115,7 +116,7 @@ impl Front {
             "getGenesisHash" => json!(self.genesis),
             "getSlot" | "getBlockHeight" => json!(slot),
             "getMultipleAccounts" => {
-                // The virtual machine has one recent blockhash.
+                // The virtual machine has only one recent blockhash.
                 let hashes = || [&1_u64.to_le_bytes(), svm.latest_blockhash().as_ref(), &5_000_u64.to_le_bytes()].concat();
                 let recent = || Account { lamports: 1, data: hashes(), ..Account::default() };
                 let get = |key: Address| if key == read::RECENT_BLOCKHASHES { Some(recent()) } else { svm.get_account(&key) };
@@ -142,7 +143,7 @@ impl Front {
                 found.map_or(Value::Null, Run::shown)
             }
             "simulateTransaction" => {
-                // What is simulated is not signed yet.
+                // A simulated transaction is not signed yet.
                 let simulated = svm.clone().with_sigverify(false).simulate_transaction(decoded(&params[0]));
                 let keys = params[1]["accounts"]["addresses"].as_array().unwrap();
                 match simulated {
@@ -193,7 +194,7 @@ impl Front {
         change(&mut self.state.lock().unwrap().0)
     }
 
-    /// Lets slots pass. Blockhashes change with them.
+    /// Advances the slot. Blockhashes change with it.
     fn warp(&self, slot: u64) {
         self.with(|svm| {
             svm.set_sysvar(&Clock { slot, unix_timestamp: i64::try_from(NOW).unwrap(), ..Clock::default() });
@@ -229,7 +230,7 @@ fn put_tokens(svm: &mut LiteSVM, account: Address, mint: Address, owner: Address
     put(svm, account, TOKEN_PROGRAM, rent(165), &data);
 }
 
-/// An order whose payload and record have the hash of this proof's secret, on a machine of its own.
+/// An order on its own virtual machine, whose payload and record have the hash of this proof's secret.
 struct Scene {
     case: Case,
     line: Value,
@@ -258,7 +259,7 @@ fn scene(form: &str) -> Scene {
     terms.source.secret_hash = hash;
     let (before, after) = (located(&old.source), located(&terms.source));
 
-    // The fixture with another hash, and the swap account that follows from it.
+    // The fixture's payload with another hash, and the swap account derived from it.
     let mut payload = STANDARD.decode(line["response"]["result"]["versioned_tx"].as_str().unwrap()).unwrap();
     for (from, to) in [(old.source.secret_hash.0, hash.0), (before.swap_account.to_bytes(), after.swap_account.to_bytes())] {
         let places: Vec<_> = (0..payload.len() - 31).filter(|place| payload[*place..place + 32] == from).collect();
@@ -312,7 +313,7 @@ impl Scene {
         &self.terms.source.chain
     }
 
-    /// Returns the order, verified. The record's other leg still has the fixture's hash, so it is left out.
+    /// Returns the verified order. The record's other side still has the fixture's hash, so it is left out.
     fn order(&self) -> Verified {
         let mut line = self.line.clone();
         line.as_object_mut().unwrap().remove("order");
@@ -323,7 +324,7 @@ impl Scene {
         self.nodes.htlc(&self.terms.destination).await.unwrap().state().unwrap().0
     }
 
-    /// Prepares the order with what the machine says, signs and sends it.
+    /// Prepares the order with the virtual machine's answers, signs it and sends it.
     async fn fund(&self) {
         let order = self.order();
         let unsigned = self.nodes.prepare(&order, self.name(), "", Speed::Normal, &Policy::default()).await.unwrap();
@@ -335,7 +336,7 @@ impl Scene {
         let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
         unsigned.sign(key).unwrap();
         let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
-        // Twice, as a driver that was interrupted would.
+        // Sends twice, as an interrupted driver would.
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
         self.nodes.broadcast(self.name(), &kept.id, &kept.payload).await.unwrap();
     }
@@ -358,7 +359,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Returns what a party has of what was locked.
+    /// Returns a party's balance of the locked asset.
     fn has(&self, party: Address) -> u64 {
         self.nodes.transport().with(|svm| match self.htlc.token {
             None => svm.get_balance(&party).unwrap_or_default(),
@@ -396,7 +397,7 @@ async fn an_order_is_funded_proven_and_redeemed() {
     }
 }
 
-/// Anybody may redeem with such a message, and a reader that does not know it would miss the secret.
+/// Anyone may redeem with such a message. A reader that does not support it would miss the secret.
 #[tokio::test]
 async fn a_redemption_with_a_message_of_version_1_shows_the_secret() {
     for form in RECORDS {
@@ -418,7 +419,8 @@ async fn a_redemption_with_a_message_of_version_1_shows_the_secret() {
     }
 }
 
-/// The system program lays a nonce account out and advances it. A transaction with a nonce that is not stored, or no longer, is not sent.
+/// The system program creates and advances a nonce account. A transaction is not sent if its nonce is not, or no
+/// longer, stored.
 #[tokio::test]
 async fn a_nonce_account_of_the_system_program_is_read_and_advanced() {
     let scene = scene(RECORDS[0]);
@@ -456,7 +458,7 @@ async fn a_nonce_account_of_the_system_program_is_read_and_advanced() {
     is_refused(send(true, Hash::default()).await);
     run(&made[1], &[&owner]);
     let first = stored();
-    // The blockhash of now is no nonce, and the next one has to come before the account can be advanced.
+    // The current blockhash is not the nonce, and the account cannot be advanced before there is another blockhash.
     scene.nodes.transport().warp(1_090);
     is_refused(send(true, scene.nodes.transport().with(|svm| svm.latest_blockhash())).await);
     let before = scene.has(scene.swap.redeemer);
@@ -476,7 +478,7 @@ async fn an_order_is_refunded_after_its_timelock_and_not_before() {
         assert_eq!(scene.recover(false).await.unwrap_err().code().name(), "simulation_reverted", "{form}");
         scene.nodes.transport().warp(1_001 + scene.swap.timelock);
         scene.recover(false).await.unwrap();
-        // The rent of a native swap comes back to the owner, too.
+        // The rent of a native swap is also returned to the owner.
         let rent = if scene.htlc.token.is_none() { rent(scene.htlc.swap_account_length()) } else { 0 };
         assert_eq!(scene.has(scene.swap.initiator), locked + scene.swap.amount + rent, "{form}");
         let state = scene.read().await;
@@ -492,7 +494,7 @@ async fn what_the_owner_cannot_pay_is_not_signed() {
         scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), 900_000, &[]));
         let prepared = scene.nodes.prepare(&order, scene.name(), "", Speed::Normal, &Policy::default()).await;
         assert_eq!(prepared.unwrap_err().code().name(), "insufficient_funds", "{form}");
-        // The machine itself refuses a swap that exists already.
+        // The virtual machine itself refuses a swap that already exists.
         scene.nodes.transport().with(|svm| put(svm, scene.swap.initiator, Address::default(), FUNDS, &[]));
         scene.fund().await;
         scene.nodes.transport().warp(1_001);
@@ -501,8 +503,8 @@ async fn what_the_owner_cannot_pay_is_not_signed() {
     }
 }
 
-/// The accounts of the interfaces' examples, byte by byte. The client's SPL program stores no mint, and without the transaction that
-/// initiated the swap its account proves nothing.
+/// Tests the accounts in the interfaces' examples, byte by byte. The client's SPL program stores no mint, so an
+/// account proves nothing without the transaction that initiated the swap.
 #[tokio::test]
 async fn accounts_of_every_layout_are_read_and_judged() {
     for (form, record) in forms::FORMS.iter().zip([RECORDS[0], RECORDS[2], RECORDS[1], RECORDS[3]]) {
@@ -534,7 +536,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name());
         if form.is_audited() || form.own.is_none() {
             assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
-            // One unit less in the account, and it is not what was verified.
+            // With one unit less in the account, it is not what was verified.
             let mut data = forms::bytes(form.account);
             let place = data.windows(8).position(|bytes| bytes == swap.amount.to_le_bytes()).unwrap();
             data[place] -= 1;

@@ -1,5 +1,5 @@
-//! A hostile service. Each answer is refused; signed by hand all the same, the machine takes it and it costs the owner what the refusal
-//! saved.
+//! Tests a hostile service. Each response is refused. If it is signed by hand anyway, the virtual machine accepts it,
+//! and the owner loses what the refusal would have saved.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -29,12 +29,12 @@ use support::{FEE, FUNDS, Form, NATIVE, SECRET, Scene, instructions, scene, thie
 
 /// An order of lamports and one of tokens.
 const ORDERS: [&str; 2] = ["solana-native-legacy", "solana-token-legacy"];
-/// The same under the programs whose instruction names who gets the refund.
+/// The same with the programs whose instruction names the recipient of the refund.
 const AUDITED: [&str; 2] = ["solana-audited-native-legacy", "solana-audited-token-legacy"];
 const SOLVERS_OWN: [u8; 32] = *b"countersign proofs: solver's own";
 const SYSTEM_PROGRAM: Address = Address::from_str_const("11111111111111111111111111111111");
 
-/// Signs a message without looking.
+/// Signs a message without checks.
 fn blindly(mut transaction: VersionedTransaction, key: &Keypair) -> VersionedTransaction {
     transaction.signatures = vec![key.sign_message(&transaction.message.serialize())];
     transaction
@@ -49,12 +49,12 @@ fn proposed(scene: &Scene) -> VersionedTransaction {
     transaction(scene.line["response"]["result"]["versioned_tx"].as_str().unwrap())
 }
 
-/// The owner's key signs what the answer asks for, without looking.
+/// Signs what the response asks for with the owner's key, without checks.
 fn signed_blindly(scene: &Scene) -> VersionedTransaction {
     blindly(proposed(scene), &Keypair::from_base58_string(scene.line["wallet"]["secret_key"].as_str().unwrap()))
 }
 
-/// Changes the instructions of the answer. Its swap account follows from the terms, as that of an honest answer does.
+/// Changes the instructions of the response. The swap account is derived from the terms, as in an honest response.
 fn tamper(scene: &mut Scene, change: impl FnOnce(&mut Vec<Instruction>)) {
     let mut instructions = instructions(&proposed(scene));
     change(&mut instructions);
@@ -68,14 +68,14 @@ fn tamper(scene: &mut Scene, change: impl FnOnce(&mut Vec<Instruction>)) {
     scene.line["response"]["result"]["versioned_tx_gasless"] = json!(null);
 }
 
-/// Requires the refusal, then does the harm.
+/// Checks that the response is refused, then executes it anyway.
 fn refused_then_done(scene: &mut Scene, code: Code, at: &str) {
     let refusal = scene.signed().expect_err("a tampered answer");
     assert_eq!((refusal.code(), refusal.location()), (code, format!("/response/result/versioned_tx#{at}").as_str()), "{refusal}");
     scene.svm.send_transaction(signed_blindly(scene)).unwrap();
 }
 
-/// A stranger sends an instruction that ends the swap.
+/// Sends an instruction that ends the swap, as a stranger.
 fn settle(scene: &mut Scene, name: &str, to: Address, argument: &[u8]) -> bool {
     let (swap, owner) = (scene.swap_account, scene.owner);
     let accounts = match (scene.form, scene.token) {
@@ -96,13 +96,14 @@ fn settle(scene: &mut Scene, name: &str, to: Address, argument: &[u8]) -> bool {
     scene.svm.send_transaction(blindly(unsigned(scene, stranger.pubkey(), &[instruction]), &stranger)).is_ok()
 }
 
-/// Lets slots pass.
+/// Advances the slot.
 fn wait(scene: &mut Scene, slots: u64) {
     let now = scene.svm.get_sysvar::<Clock>().slot;
     scene.svm.warp_to_slot(now + slots);
 }
 
-/// Returns what the owner, the solver and the thief have gained, besides the fee. What the owner paid for the vault of the tokens is not in it.
+/// Returns what the owner, the solver and the thief have gained, without the fee and without the owner's cost for the
+/// token vault.
 fn gains(scene: &Scene) -> [i128; 3] {
     let gained = |now: u64, before: u64| i128::from(now) - i128::from(before);
     let (owner, solver, thief) = (scene.owner, scene.redeemer, thief().pubkey());
@@ -112,8 +113,8 @@ fn gains(scene: &Scene) -> [i128; 3] {
     }
 }
 
-/// Without this the other tests would mean little: on an honest answer the blind hand does what the library does, byte for byte. The
-/// answer put together again is accepted, nobody but the solver can redeem, and nobody but the owner gets the refund.
+/// The control test: for an honest response, signing by hand gives the same bytes as the library. The rebuilt
+/// response is accepted, only the solver can redeem, and only the owner gets the refund.
 #[test]
 fn the_blind_hand_signs_an_honest_answer_of_solana_as_the_library_does() {
     for id in ORDERS.into_iter().chain(AUDITED) {
@@ -131,7 +132,8 @@ fn the_blind_hand_signs_an_honest_answer_of_solana_as_the_library_does() {
             assert!(!settle(&mut scene, "redeem", solver, &SOLVERS_OWN), "{id}");
             if ends_with_refund {
                 wait(&mut scene, Policy::default().solana.timelock + 1);
-                // The client's program for lamports has no account for it: the refund is the initiator's.
+                // The client's program for lamports has no account for the recipient. The refund goes to the
+                // initiator.
                 assert!(scene.form == Form::Native || !settle(&mut scene, "refund", thief, &[]), "{id}");
                 assert!(settle(&mut scene, "refund", owner, &[]), "{id}");
                 assert_eq!(gains(&scene), [0, 0, 0], "{id}");
@@ -150,7 +152,7 @@ fn another_redeemer_on_solana() {
         let (place, thief) = (scene.form.places().redeemer, thief().pubkey());
         tamper(&mut scene, |instructions| instructions[0].data[place].copy_from_slice(thief.as_ref()));
         refused_then_done(&mut scene, Code::UnknownRedeemer, at);
-        // The owner shows the secret by redeeming the destination.
+        // The owner reveals the secret by redeeming the destination.
         assert!(settle(&mut scene, "redeem", thief, &SECRET), "{id}");
         let amount = i128::from(scene.amount);
         assert_eq!(gains(&scene), [-amount, 0, amount], "{id}");
@@ -164,7 +166,7 @@ fn another_secret_hash_on_solana() {
         let (place, solver) = (scene.form.places().hash, scene.redeemer);
         tamper(&mut scene, |instructions| instructions[0].data[place].copy_from_slice(&Sha256::digest(SOLVERS_OWN)));
         refused_then_done(&mut scene, Code::SecretHashMismatch, at);
-        // At once, and with nothing paid on the other side.
+        // The solver does this at once, without paying the destination.
         assert!(settle(&mut scene, "redeem", solver, &SOLVERS_OWN), "{id}");
         let amount = i128::from(scene.amount);
         assert_eq!(gains(&scene), [-amount, amount, 0], "{id}");
@@ -199,7 +201,7 @@ fn another_refundee_on_solana() {
     }
 }
 
-/// The order itself is honest, and its solver can redeem it; beside it, the rest goes to the thief.
+/// The order itself is honest and its solver can redeem it, but the remaining funds go to the thief.
 #[test]
 fn a_transfer_beside_the_order_on_solana() {
     for (id, at) in ORDERS.into_iter().zip(["356-373", "523-538"]) {

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 
 /// The version of the engine that `build-devnet` builds.
 const VERSION: &str = "0.10.1";
-/// The name of its program.
+/// The name of the program.
 const PROGRAM: &str = "starknet-devnet";
 
-/// The compiled contracts of `contracts/src/lib.cairo`: the JSON of their classes.
+/// The compiled contracts of `contracts/src/lib.cairo`, as the JSON of their classes.
 pub mod contracts {
     /// The contract with the interface of November 2025.
     pub const NOVEMBER_2025: &str = include_str!("../contracts/out/November2025.json");
@@ -21,7 +21,7 @@ pub mod contracts {
     pub const CLIENT_3_1_3: &str = include_str!("../contracts/out/Client313.json");
 }
 
-/// A running starknet-devnet. Stopped on drop.
+/// A running starknet-devnet. Dropping it stops the process.
 #[derive(Debug)]
 pub struct Devnet {
     child: Child,
@@ -29,11 +29,11 @@ pub struct Devnet {
 }
 
 impl Devnet {
-    /// Finds the engine: in `STARKNET_DEVNET`, in `PATH`, or in the cache where `build-devnet` puts it.
+    /// Finds the engine: in `STARKNET_DEVNET`, in `PATH`, or in the cache of `build-devnet`.
     ///
     /// # Errors
     ///
-    /// Says how to get it.
+    /// Fails with instructions for installing it.
     pub fn installed() -> Result<PathBuf, String> {
         if let Some(path) = env::var_os("STARKNET_DEVNET").map(PathBuf::from) {
             return if path.is_file() { Ok(path) } else { Err("STARKNET_DEVNET names no file".to_owned()) };
@@ -46,12 +46,12 @@ impl Devnet {
         found.ok_or_else(|| format!("no {PROGRAM}: run `proofs/starknet/build-devnet`"))
     }
 
-    /// Starts a chain on a free port of this machine. It keeps the state of every block. `blocks_on` is when it makes a block:
-    /// `transaction` or `demand`.
+    /// Starts a chain on a free port of this machine. It keeps the state of every block. `blocks_on` states when it
+    /// makes a block: `transaction` or `demand`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Fails with the system's error.
     pub fn start(engine: &Path, seed: u32, blocks_on: &str) -> Result<Self, Error> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = Command::new(engine)
@@ -64,7 +64,7 @@ impl Devnet {
         Ok(Self { child, port })
     }
 
-    /// Returns the URL of its JSON-RPC.
+    /// Returns the URL of its JSON-RPC interface.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -73,7 +73,7 @@ impl Devnet {
 
 impl Drop for Devnet {
     fn drop(&mut self) {
-        // Nothing can be done about a process that cannot be stopped.
+        // If the process cannot be stopped, nothing can be done here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

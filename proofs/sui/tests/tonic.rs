@@ -1,4 +1,4 @@
-//! Reads and writes through tonic and sui-rpc.
+//! Tests reading and writing through the server stack of tonic and sui-rpc.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -40,28 +40,28 @@ const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
 const SUI: &str = "0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI";
 const HEAD: u64 = 260_000_000;
 const NOW: u64 = 1_800_000_000;
-/// What a simulation says that gas costs, with and without its rebate.
+/// The gas cost that a simulation reports: computation, storage and rebate.
 const GAS: [u64; 3] = [1_000_000, 5_000_000, 2_000_000];
 const RULE: FinalityRule = FinalityRule::new(countersign::chains::Finality::Finalized, 10_000, 600_000);
 
 type Answer<R> = Result<Response<R>, Status>;
 
-/// What the services say.
+/// The content of the services' answers.
 #[derive(Default)]
 struct Ledger {
     objects: Vec<Object>,
     transactions: Vec<ExecutedTransaction>,
     coins: Vec<Object>,
-    /// Who pays how much, by a simulation.
+    /// Who pays how much according to a simulation.
     pays: Option<(String, i128)>,
-    /// The transactions that were executed, with their signatures, in base64.
+    /// The executed transactions with their signatures, in base64.
     executed: Vec<(String, Vec<String>)>,
 }
 
 #[derive(Clone, Default)]
 struct Node(Arc<Mutex<Ledger>>);
 
-/// Holds a mask against the message that it is for, as a node does.
+/// Checks a mask against the message that it applies to, as a node does.
 fn mask<M: MessageFields>(mask: Option<FieldMask>) -> Result<FieldMaskTree, Status> {
     let mask = mask.ok_or_else(|| Status::invalid_argument("no mask"))?;
     mask.validate::<M>().map_err(|path| Status::invalid_argument(format!("no such member: {path}")))?;
@@ -214,7 +214,7 @@ fn bcs(name: &str, value: Vec<u8>) -> Option<Bcs> {
     Some(bcs)
 }
 
-/// Returns what @mysten/sui makes of an order.
+/// Returns the order as @mysten/sui made it.
 fn made() -> Value {
     serde_json::from_str(include_str!("../../../fixtures/chain/sui.json")).unwrap()
 }
@@ -228,7 +228,7 @@ fn owned(value: &Value) -> Option<String> {
 }
 
 impl Node {
-    /// Returns the order, with an event of the transaction that last changed it.
+    /// Returns the node with the order, and with an event of the transaction that last changed it.
     fn with_order(event: &str) -> Self {
         let order = &made()["order"];
         let kind = order["object_type"].as_str().unwrap();
@@ -272,7 +272,7 @@ fn case(family: Family, id: &str) -> Case {
     fixtures_of(family).unwrap().into_iter().find(|case| case.id == id).expect(id)
 }
 
-/// Verified terms whose destination is the order.
+/// Returns verified terms whose destination is the order.
 fn terms() -> VerifiedTerms {
     let case = case(Family::Evm, "evm-record-sui-testnet");
     let value = json::parse(case.input.as_bytes()).unwrap();
@@ -318,12 +318,12 @@ async fn errors_of_the_stack_are_unknown() {
     let (node, terms) = (Node::with_order("Initiated"), terms());
     let nodes = node.connect().await;
     let sui = nodes.sui("sui_testnet").unwrap();
-    // A status for the call, in the form that the stack gives it where there is no message.
+    // The status of the call, in the form that the stack uses if there is no message.
     node.0.lock().unwrap().transactions.clear();
     let error = sui.htlc(&terms.destination).await.unwrap_err();
     assert!(error.to_string().contains("has pruned it"), "{error}");
     assert_eq!(sui.receipt(sui_sdk_types::Digest::new([7; 32])).await.unwrap(), None);
-    // A status for one of several objects.
+    // The status of one object among several.
     node.0.lock().unwrap().objects.remove(0);
     assert_eq!(sui.htlc(&terms.destination).await.unwrap().state().unwrap().0, HtlcState::Absent);
     // A service that the stack does not have.

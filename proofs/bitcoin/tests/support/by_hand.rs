@@ -1,4 +1,4 @@
-//! Signatures of rust-bitcoin alone, without the library under proof.
+//! Signs with rust-bitcoin alone, without the library under test.
 
 use bitcoin::hashes::Hash;
 use bitcoin::key::{Keypair, Secp256k1, TapTweak};
@@ -15,7 +15,7 @@ fn signature(keypair: &Keypair, digest: impl Into<secp256k1::Message>) -> [u8; 6
     Secp256k1::new().sign_schnorr_no_aux_rand(&digest.into(), keypair).serialize()
 }
 
-/// Signs every input through a leaf; a redemption also needs the secret.
+/// Signs every input through a leaf. A redemption also needs the secret.
 pub(crate) fn through_leaf(
     mut transaction: Transaction,
     prevouts: &[TxOut],
@@ -36,7 +36,8 @@ pub(crate) fn through_leaf(
     transaction
 }
 
-/// Signs every input with the output's own key: the internal key, tweaked by the root of its scripts if it has any.
+/// Signs every input with the output's own key, which is the internal key tweaked by the root of its scripts, if
+/// there are any.
 pub(crate) fn through_key(mut transaction: Transaction, prevouts: &[TxOut], secret_key: &str, scripts: Option<&Tree>) -> Transaction {
     let root = scripts.map(|tree| TapNodeHash::from_byte_array(tree.output.merkle_root));
     let keypair = keypair(secret_key).tap_tweak(&Secp256k1::new(), root).to_keypair();

@@ -1,4 +1,4 @@
-//! A small Esplora server over a node's own RPC: the routes that countersign's node crate asks for.
+//! A small Esplora server on top of a node's RPC, with the routes that countersign's node crate uses.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::litecoind::{Cli, Done};
 
-/// The transactions of each block that was read, by the block's hash.
+/// The transactions of each block that was read, by block hash.
 type Blocks = HashMap<String, (String, Arc<Vec<Transaction>>)>;
 
 /// A server on loopback. Its thread ends with the test.
@@ -43,7 +43,7 @@ impl Known {
 }
 
 impl Esplora {
-    /// Starts a server, and returns its URL.
+    /// Starts a server and returns its URL.
     pub(crate) fn start(node: Cli) -> Done<String> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -69,14 +69,14 @@ impl Esplora {
         Ok(serde_json::from_str(&self.node.call(method, arguments)?)?)
     }
 
-    /// Returns the hash of the block before and the transactions of a block.
+    /// Returns the hash of a block's parent, and the block's transactions.
     fn block(&self, hash: &str) -> Done<(String, Arc<Vec<Transaction>>)> {
         if let Some(known) = self.blocks.lock().expect("no panic").get(hash) {
             return Ok(known.clone());
         }
         let block = self.json("getblock", &[hash, "2"])?;
         let all = block["tx"].as_array().ok_or("transactions")?;
-        // Those of the extension block are of a form of their own.
+        // Transactions of the extension block have another format.
         let all = all.iter().filter_map(|tx| deserialize_hex(tx["hex"].as_str()?).ok());
         let before = block["previousblockhash"].as_str().unwrap_or_default().to_owned();
         let known = (before, Arc::new(all.collect::<Vec<Transaction>>()));
@@ -84,7 +84,7 @@ impl Esplora {
         Ok(known)
     }
 
-    /// Returns everything from block 1 to the mempool.
+    /// Returns all transactions from block 1 to the mempool.
     fn all(&self) -> Done<Vec<Known>> {
         let mut known = Vec::new();
         let mut hash = self.node.call("getbestblockhash", &[])?;
@@ -163,7 +163,7 @@ impl Esplora {
                         Err(_) => missing(),
                     },
                     ["outspend", vout] => ok(spender(&self.all()?, OutPoint { txid: id.parse()?, vout: vout.parse()? })),
-                    // After a reorganisation a node still knows the transactions of the blocks that were replaced.
+                    // After a reorganization, a node still has the transactions of the replaced blocks.
                     [] => match self.all()?.iter().find(|known| known.id() == *id) {
                         Some(known) => ok(json!({"txid": id, "status": known.status()})),
                         None => missing(),

@@ -1,27 +1,28 @@
-//! Unspent outputs, and consensus code that decides what may spend them: enough of a chain to read a loss from.
+//! Unspent outputs, with consensus code that decides what may spend them. This is enough of a chain to show who loses
+//! money.
 
 use std::collections::HashMap;
 
 use bitcoin::{Amount, OutPoint, Script, Transaction, TxOut};
 use countersign_proofs_bitcoin::verify;
 
-/// Why a transaction was not taken.
+/// Why a transaction was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Invalid {
-    /// An input does not exist, or is spent.
+    /// An input does not exist or is spent.
     Missing,
     /// The script of this input fails.
     Script(usize),
-    /// The outputs are worth more than the inputs.
+    /// The outputs exceed the inputs.
     Value,
 }
 
-/// It has no blocks: that a relative timelock has passed is taken for granted, and `tests/regtest.rs` is about that.
+/// It has no blocks, so relative timelocks count as expired. `tests/regtest.rs` tests them.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(HashMap<OutPoint, TxOut>);
 
 impl Ledger {
-    /// Adds a coin, as if mined long ago.
+    /// Adds a coin as if it had been mined long ago.
     pub(crate) fn add(&mut self, outpoint: OutPoint, output: TxOut) {
         self.0.insert(outpoint, output);
     }
@@ -43,7 +44,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns what a script holds, in satoshis.
+    /// Returns the balance of a script, in satoshis.
     pub(crate) fn balance(&self, script: &Script) -> u64 {
         self.0.values().filter(|output| output.script_pubkey == *script).map(|output| output.value.to_sat()).sum()
     }

@@ -1,4 +1,4 @@
-//! A Litecoin node's own regression-test network, started here and stopped again.
+//! A Litecoin node in regtest mode, which a test starts and stops.
 
 use std::env;
 use std::error::Error;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub(crate) type Done<T> = Result<T, Box<dyn Error>>;
 
-/// Returns where a node is installed: the daemon, the client, and where its libraries are.
+/// Returns the paths of an installed node: the daemon, the client, and their libraries.
 fn installed() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(".engine");
     let places = [own.clone(), PathBuf::from("/")];
@@ -30,7 +30,7 @@ fn installed() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     ))
 }
 
-/// What it takes to call a node: cheap to clone, for threads that outlive nothing.
+/// The data for calling a node. It is cheap to clone for other threads.
 #[derive(Clone)]
 pub(crate) struct Cli {
     client: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
     port: u16,
 }
 
-/// A running node. Stopped, and its folder removed, on drop.
+/// A running node. Dropping it stops the node and removes its folder.
 pub(crate) struct Node {
     child: Child,
     cli: Cli,
@@ -66,7 +66,7 @@ impl Node {
         let child = Command::new(daemon)
             .env("LD_LIBRARY_PATH", &libraries)
             .args(["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-txindex=1", "-acceptnonstdtxn=0"])
-            // Litecoin's nodes replace no transactions by default, Bitcoin's do (BIP-125).
+            // By default, Litecoin's nodes do not replace transactions, while Bitcoin's do (BIP-125).
             .arg("-mempoolreplacement=1")
             .arg(format!("-datadir={}", folder.display()))
             .arg(format!("-rpcport={port}"))
@@ -90,7 +90,7 @@ impl Node {
 }
 
 impl Cli {
-    /// Returns what a server over the node calls it with.
+    /// Returns the data with which a server calls the node.
     pub(crate) fn cli(&self) -> Self {
         self.clone()
     }
@@ -100,7 +100,7 @@ impl Cli {
         format!("rpc+http://user:password@127.0.0.1:{}", self.port)
     }
 
-    /// One call; the node's own message where it refuses.
+    /// Calls a method. Returns the node's own message if it refuses.
     pub(crate) fn call(&self, method: &str, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new(&self.client)
             .env("LD_LIBRARY_PATH", &self.libraries)
@@ -120,7 +120,7 @@ impl Cli {
         self.call("generatetoaddress", &[&blocks.to_string(), &address]).map(drop)
     }
 
-    /// Sends coins from the node's wallet and confirms them: the transaction, and where in it they are.
+    /// Sends coins from the node's wallet and confirms them. Returns the transaction and the outpoint.
     pub(crate) fn pay(&self, address: &str, coins: &str) -> Done<(Transaction, OutPoint)> {
         let id = self.call("sendtoaddress", &[address, coins])?;
         self.mine(1)?;

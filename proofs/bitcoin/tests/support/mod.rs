@@ -1,4 +1,4 @@
-//! An order from a Bitcoin-like chain whose keys and secret these tests hold, and the documents that a service would answer.
+//! An order from a Bitcoin-like chain whose keys and secret the tests know, with a service's documents for it.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 pub(crate) mod by_hand;
@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 
 pub(crate) const INITIATOR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
 pub(crate) const REDEEMER: &str = "2222222222222222222222222222222222222222222222222222222222222222";
-/// Opens the wallet's own coins.
+/// The key of the wallet's own coins.
 pub(crate) const WALLET: &str = "3333333333333333333333333333333333333333333333333333333333333333";
 pub(crate) const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 const INTERNAL_KEY: &str = "2160e11a135f94e536a5b222e5d09fd9db1be5f5f5e753920290c0410cf388f0";
-/// SHA-256 of the chain id, the hash of [`SECRET`] and the solver's account, each in 32 bytes; by Python's hashlib.
+/// SHA-256 of the chain id, the hash of [`SECRET`] and the solver's account, each in 32 bytes, computed by Python's
+/// hashlib.
 const DESTINATION_SWAP_ID: &str = "a3cc26ac20d1e0b560ad2e0ffba652c427f3737dcb6ff5bc67d81f1258292406";
 const PAYEE: &str = "0x2e349190D7eD9350E72305FC6f1c9B3416cCbE36";
 
@@ -41,7 +42,7 @@ pub(crate) struct Scene {
     registry: Value,
 }
 
-/// The scripts of a key: p2wpkh, p2tr, p2sh-p2wpkh (and what its hash is of), p2pkh.
+/// The scripts of a key: p2wpkh, p2tr, p2sh-p2wpkh (with its redeem script), and p2pkh.
 pub(crate) struct Scripts {
     pub(crate) p2wpkh: ScriptBuf,
     pub(crate) p2tr: ScriptBuf,
@@ -63,7 +64,7 @@ pub(crate) fn scripts_of(secret_key: &str) -> Scripts {
 }
 
 impl Scene {
-    /// `network` as the registry writes it: `litecoin:regtest`.
+    /// Creates a scene. `network` is written as in the registry, for example `litecoin:regtest`.
     pub(crate) fn new(network: &str, timelock: u16, amount: u64) -> Self {
         let coin = network.split(':').next().expect("a coin");
         let name = format!("{coin}_{}", network.split(':').nth(1).expect("a network"));
@@ -97,7 +98,7 @@ impl Scene {
         TxOut { value: Amount::from_sat(value), script_pubkey: self.tree.script_pubkey() }
     }
 
-    /// Returns an address of the owner's.
+    /// Returns one of the owner's addresses.
     pub(crate) fn owner(&self) -> String {
         self.chain.address(&scripts().p2wpkh).expect("an address")
     }
@@ -114,7 +115,7 @@ impl Scene {
         self.order_of(&self.tree)
     }
 
-    /// Returns a record whose source is this HTLC.
+    /// Returns a record with this HTLC as its source.
     pub(crate) fn order_of(&self, tree: &Tree) -> Value {
         let swap = |swap_id: &str, chain: &str, asset: &str, initiator: &str, redeemer: &str, timelock: u16, amount: u64| {
             json!({
@@ -141,29 +142,29 @@ impl Scene {
         })
     }
 
-    /// Returns the refund of the order's source, from its record alone.
+    /// Returns the refund of the order's source, built from its record alone.
     pub(crate) fn refund(&self) -> Recovery {
         let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
         countersign_bitcoin::recover::refund(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
-    /// Returns the order's source, from its record alone.
+    /// Returns the order's source, built from its record alone.
     pub(crate) fn htlc(&self) -> RecordedHtlc {
         let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
         RecordedHtlc::new(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
-    /// The deposit through every check: no record, so the address is found under the pinned solver.
+    /// Returns the verified and prepared deposit. Without a record, the address is found through the pinned solver.
     pub(crate) fn unsigned(&self, wallet: TxContext) -> UnsignedOrder {
         self.answered(&self.answer(&self.tree.address(self.chain)), None, wallet).expect("an honest answer")
     }
 
-    /// Returns what the service answers, with this deposit address.
+    /// Returns the service's answer with this deposit address.
     pub(crate) fn answer(&self, to: &str) -> Value {
         json!({ "order_id": "ab".repeat(32), "to": to, "amount": self.amount.to_string() })
     }
 
-    /// Takes an answer, and a record if there is one, through every check.
+    /// Verifies and prepares an answer, with a record if there is one.
     pub(crate) fn answered(&self, answer: &Value, record: Option<&Value>, wallet: TxContext) -> Result<UnsignedOrder, Refusal> {
         let request = CreateOrder::from_json(self.request().to_string().as_bytes())?;
         let response = json!({ "status": "Ok", "result": answer }).to_string();
@@ -176,7 +177,7 @@ impl Scene {
     }
 }
 
-/// Returns a coin of the wallet, with whatever its script needs beside it.
+/// Returns a coin of the wallet, with the additional data that its script needs.
 pub(crate) fn coin(outpoint: OutPoint, output: TxOut, previous: &Transaction) -> Utxo {
     let utxo = if output.script_pubkey.is_p2sh() {
         Utxo::with_redeem_script(outpoint, output, scripts().p2wpkh)
@@ -188,7 +189,7 @@ pub(crate) fn coin(outpoint: OutPoint, output: TxOut, previous: &Transaction) ->
     utxo.expect("a coin")
 }
 
-/// Signs with one key, and returns the complete transaction.
+/// Signs with one key and returns the complete transaction.
 pub(crate) fn signed(mut unsigned: UnsignedOrder, secret_key: &str) -> Result<Transaction, Refusal> {
     unsigned.sign(&key(secret_key))?;
     Ok(unsigned.finish()?.transactions().remove(0).native)

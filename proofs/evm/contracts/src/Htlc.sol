@@ -29,7 +29,7 @@ contract Htlc is TwoSlots, Swap {
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     bytes32 public constant INITIATE_TYPEHASH =
         keccak256("Initiate(address redeemer,uint256 timelock,uint256 amount,bytes32 secretHash)");
-    /// Half the order of secp256k1, rounded down. A larger `s` has a smaller twin that signs the same message.
+    /// Half the order of secp256k1, rounded down. For each larger `s`, a smaller one signs the same message.
     uint256 private constant HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     address public immutable token;
@@ -56,7 +56,7 @@ contract Htlc is TwoSlots, Swap {
         emit InitiatedWithData(orderId, secretHash, amount, destinationData);
     }
 
-    /// @notice The caller pays; the refund goes to `initiator`.
+    /// @notice The caller pays. The refund goes to `initiator`.
     function initiateOnBehalf(
         address initiator,
         address redeemer,
@@ -79,8 +79,8 @@ contract Htlc is TwoSlots, Swap {
         emit InitiatedWithData(orderId, secretHash, amount, destinationData);
     }
 
-    /// @notice `initiator` pays, by a signature that anyone may bring. The signed message has no nonce: what stops a
-    /// replay is that an order id opens once.
+    /// @notice `initiator` pays with a signature that anyone may submit. The signed message has no nonce. A replay
+    /// fails because an order id can only be opened once.
     function initiateWithSignature(
         address initiator,
         address redeemer,

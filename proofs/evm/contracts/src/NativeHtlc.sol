@@ -4,8 +4,8 @@ pragma solidity ^0.8.28;
 import {Swap} from "./Swap.sol";
 
 /// @title HTLC over the native coin.
-/// @notice The calldata names the amount and the transaction carries it: both must say the same. There is no
-/// `initiateWithSignature`, because a signature cannot pull the native coin from an account.
+/// @notice The transaction must carry the amount that the calldata names. There is no `initiateWithSignature`,
+/// because a signature cannot pull the native coin from an account.
 contract NativeHtlc is Swap {
     error NativeHTLC__DuplicateOrder();
     error NativeHTLC__OrderNotInitiated();
@@ -16,7 +16,7 @@ contract NativeHtlc is Swap {
     error NativeHTLC__ZeroAddressRedeemer();
     error NativeHTLC__ZeroAmount();
     error NativeHTLC__ZeroTimelock();
-    /// The value is not the amount. The name is misspelt in the interface too.
+    /// The value differs from the amount. The name is misspelt in the interface too.
     error NativeHTLC__IncorrectFundsRecieved();
     error PaymentFailed(address to);
 
@@ -38,7 +38,7 @@ contract NativeHtlc is Swap {
         emit InitiatedWithData(orderId, secretHash, amount, destinationData);
     }
 
-    /// @notice The caller pays; the refund goes to `initiator`.
+    /// @notice The caller pays. The refund goes to `initiator`.
     function initiateOnBehalf(
         address initiator,
         address redeemer,

@@ -2,8 +2,8 @@
 pragma solidity ^0.8.28;
 
 /// @title An ERC-20 token whose issuer can pause it and freeze accounts, as USDC does.
-/// @notice Anyone may mint, pause and freeze. `transfer` and `transferFrom` revert while the token is paused, and where the sender or
-/// the receiver is frozen.
+/// @notice Anyone may mint, pause and freeze. `transfer` and `transferFrom` revert while the token is paused, and if
+/// the sender or the receiver is frozen.
 contract RegulatedToken {
     error InsufficientBalance(address owner, uint256 balance, uint256 needed);
     error InsufficientAllowance(address spender, uint256 allowance, uint256 needed);

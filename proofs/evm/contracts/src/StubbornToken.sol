@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.28;
 
-/// @title An ERC-20 token with the two habits of USDT on Ethereum.
-/// @notice `approve` reverts when it would change one non-zero allowance to another: it has to be set to zero first.
-/// `approve`, `transfer` and `transferFrom` return nothing, so a caller that insists on a boolean fails on them.
+/// @title An ERC-20 token with two peculiarities of USDT on Ethereum.
+/// @notice `approve` reverts if it would change one non-zero allowance to another, so the allowance has to be set to
+/// zero first. `approve`, `transfer` and `transferFrom` return nothing, so a caller that expects a boolean fails.
 /// Anyone may mint.
 contract StubbornToken {
     error AllowanceNotZero(address spender, uint256 allowance);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.28;
 
-/// @title What the token HTLC and the native HTLC share: the records, their ids, and the two ways out.
-/// @notice A subclass brings the funds in before or after `_open`, and says in `_pay` how they leave.
+/// @title The parts that the token HTLC and the native HTLC share: records, ids, redemption and refund.
+/// @notice A subclass collects the funds before or after `_open`, and pays them out in `_pay`.
 abstract contract Swap {
-    /// What both contracts refuse. Each reverts with its own error, whose name has the contract's prefix.
+    /// Reasons for both contracts to revert. Each contract has its own errors, whose names begin with its prefix.
     enum Fault {
-        /// The same terms are already on record, open or closed: an id is used once.
+        /// The same terms are already recorded, whether open or closed. An id can only be used once.
         DuplicateOrder,
         OrderNotInitiated,
         /// The order was redeemed or refunded before.
@@ -37,12 +37,13 @@ abstract contract Swap {
         uint256 fulfilledAt;
     }
 
-    /// Puts the records where version 3 has them: at slot 2 here, and at slot 4 where a subclass has two slots before.
+    /// Places the records where version 3 has them: at slot 2 here, and at slot 4 if a subclass has two slots before
+    /// them.
     uint256[2] private _reserved;
 
     mapping(bytes32 orderId => Order) public orders;
 
-    /// @notice Pays the redeemer. Anyone may call it: the secret is the permission, and the payee is fixed.
+    /// @notice Pays the redeemer. Anyone may call it, because the secret is the permission and the payee is fixed.
     function redeem(bytes32 orderId, bytes calldata secret) external {
         Order storage order = _held(orderId);
         bytes32 secretHash = sha256(secret);
@@ -95,7 +96,7 @@ abstract contract Swap {
         return sha256(abi.encode(block.chainid, secretHash, initiator, redeemer, timelock, amount, address(this)));
     }
 
-    /// @dev The record of an order whose funds are still here.
+    /// @dev The record of an order whose funds are still in this contract.
     function _held(bytes32 orderId) private view returns (Order storage order) {
         order = orders[orderId];
         if (order.timelock == 0) _fail(Fault.OrderNotInitiated);

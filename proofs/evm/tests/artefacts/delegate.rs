@@ -1,4 +1,4 @@
-//! A delegate sends and pays; the order and its refund are the owner's.
+//! A delegate sends and pays. The order and its refund belong to the owner.
 
 use super::*;
 

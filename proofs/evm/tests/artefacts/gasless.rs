@@ -1,4 +1,4 @@
-//! The typed-data signature: the contract takes exactly it.
+//! Tests the typed-data signature: the contract accepts exactly this one.
 
 use alloy_primitives::{Signature, keccak256};
 use alloy_sol_types::SolValue;
@@ -7,13 +7,13 @@ use countersign::evm::ExternalSignature;
 
 use super::*;
 
-/// Returns the call by which anyone brings the owner's signature.
+/// Returns the call with which anyone can submit the owner's signature.
 fn bring(stage: &Stage, signature: impl Into<Bytes>) -> Htlc::initiateWithSignatureCall {
     let Entry { initiator, redeemer, timelock, amount, .. } = stage.entry();
     Htlc::initiateWithSignatureCall { initiator, redeemer, timelock, amount, secretHash: SECRET_HASH, signature: signature.into() }
 }
 
-/// Returns what the wallet sends to the service.
+/// Returns what the wallet submits to the service.
 fn submission(signed: &SignedOrder) -> Result<Vec<u8>, Box<dyn Error>> {
     let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let printed = json["typed_data"]["signature"].as_str().ok_or("a signed message")?;
@@ -28,7 +28,7 @@ fn refused(stage: &mut Stage, signature: Vec<u8>) -> TestResult {
     Ok(())
 }
 
-/// Attaches the message's signature by an external signer, on the gasless path.
+/// Attaches an external signer's signature for the message, on the gasless path.
 fn attach(stage: &Stage, signature: &[u8]) -> Result<SignedOrder, Refusal> {
     let mut unsigned = stage.order(WBTC).unsigned(FundingPath::Gasless, &Policy::default())?;
     let signature: ExternalSignature = hex::encode_prefixed(signature).parse()?;
@@ -81,7 +81,7 @@ fn the_signature_locks_what_the_call_would_have_locked() -> TestResult {
     Ok(())
 }
 
-/// The answer has both funding paths, and the wallet may have signed both.
+/// The response offers both funding paths, and a wallet might sign both.
 #[test]
 fn call_and_signature_cannot_both_lock_funds() -> TestResult {
     let mut stage = Stage::new()?;
@@ -114,7 +114,7 @@ fn no_bit_of_the_signature_can_change() -> TestResult {
     Ok(())
 }
 
-/// The contract takes r, s and v of 27 or 28 only. What else means the same comes out as that.
+/// The contract only accepts r, s and v of 27 or 28. Equivalent signatures are normalized to this form.
 #[test]
 fn every_spelling_of_the_signature_comes_out_as_the_contract_s() -> TestResult {
     let mut stage = Stage::new()?;
@@ -148,5 +148,5 @@ fn what_the_contract_would_refuse_is_not_attached() -> TestResult {
     Ok(())
 }
 
-/// Order of the group of secp256k1 (SEC 2, section 2.4.1).
+/// The group order of secp256k1 (SEC 2, section 2.4.1).
 const CURVE_ORDER: U256 = U256::from_be_bytes(hex!("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141"));

@@ -1,8 +1,9 @@
-//! What the library signs, executed: from a response of the service, through every check, to the balances that its
-//! transactions and signatures leave behind.
+//! Executes what the library signs. Each test goes from a response of the service, through every check, to the
+//! balances after its transactions and signatures.
 //!
-//! Responses are put together with this crate's own types, and contracts stand at the addresses that they name. The
-//! transactions are the bytes that the library gives for broadcast, which must be those of its native types and of its JSON.
+//! Responses are built with this crate's own types, and contracts are deployed at the addresses in them. The executed
+//! transactions are the bytes that the library returns for broadcasting. They must equal those of its native types
+//! and of its JSON.
 
 #![expect(
     clippy::expect_used,
@@ -48,7 +49,7 @@ const ETHER: U256 = U256::from_limbs([1_000_000_000_000_000_000, 0, 0, 0]);
 /// SHA-256 of [`SECRET`], by `sha256sum`.
 const SECRET_HASH: B256 = b256!("62fba994be90586f088c35e11d85044fc8d82a5d3c8cb8b9c0fb7493391ad06a");
 
-/// An asset as the registry pins it.
+/// An asset as pinned in the registry.
 #[derive(Clone, Copy, Debug)]
 struct Asset {
     id: &'static str,
@@ -65,7 +66,7 @@ const WBTC: Asset = Asset {
     htlc: address!("d1e0ba2b165726b3a6051b765d4564d030fdcf50"),
     token: Some(address!("e918a5a47b8e0afac2382bc5d1e981613e63fb07")),
 };
-/// Its token wants the allowance reset to zero, and returns nothing.
+/// Its token requires the allowance to be reset to zero, and returns nothing.
 const USDT: Asset = Asset {
     id: "ethereum_sepolia:usdt",
     htlc: address!("00000000000000000000000000000000000a0001"),
@@ -73,7 +74,7 @@ const USDT: Asset = Asset {
     ..WBTC
 };
 const ETH: Asset = Asset { id: "ethereum_sepolia:eth", htlc: address!("00000000000000000000000000000000000a0003"), token: None, ..WBTC };
-/// What every order here pays out.
+/// The asset that every order here pays out.
 const CBBTC: Asset = Asset {
     id: "base_sepolia:cbbtc",
     chain: "base_sepolia",
@@ -86,7 +87,7 @@ fn account(name: &str) -> Account {
     Account::from_phrase(&format!("countersign proofs: {name}"))
 }
 
-/// A chain with its swap contracts, and parties who own tokens and coins and have approved nothing.
+/// A chain with its swap contracts. The parties own tokens and coins and have approved nothing.
 struct Stage {
     world: World,
     owner: Account,
@@ -129,32 +130,33 @@ impl Stage {
         Ok(Self { world, owner, delegate, solver, thief })
     }
 
-    /// Returns an order of the owner's, as the service answers it.
+    /// Returns one of the owner's orders, as the service answers it.
     fn order(&self, asset: Asset) -> Order {
         Order::new(asset, self.owner.address())
     }
 
-    /// Both funding paths, with nonce and fees for the sender's next transactions.
+    /// Returns both funding paths, with the nonce and fees for the sender's next transactions.
     fn wallet(&self, sender: &Account) -> FundingPath<TxContext> {
         FundingPath::Both(self.calls(sender))
     }
 
-    /// Nonce and fees for the sender's next transactions.
+    /// Returns the nonce and fees for the sender's next transactions.
     fn calls(&self, sender: &Account) -> TxContext {
         TxContext::eip1559(self.world.nonce_of(sender.address()), 3_000_000_000, 1_000_000_000)
     }
 
-    /// Takes the owner's order through every check and signs it.
+    /// Verifies, prepares and signs the owner's order.
     fn sign(&self, order: &Order) -> Result<SignedOrder, Refusal> {
         sign(order.unsigned(self.wallet(&self.owner), &Policy::default())?, &self.owner)
     }
 
-    /// Broadcasts every transaction of an order; gives their receipts.
+    /// Broadcasts every transaction of an order and returns the receipts.
     fn broadcast(&mut self, signed: &SignedOrder) -> Result<Vec<Receipt>, Box<dyn Error>> {
         transactions(signed)?.iter().map(|raw| Ok(self.world.send_raw(raw)?)).collect()
     }
 
-    /// As [`Stage::broadcast`]; all must succeed. Gives the id under which the contract holds the order.
+    /// Broadcasts every transaction, all of which must succeed. Returns the id under which the contract holds the
+    /// order.
     fn execute(&mut self, signed: &SignedOrder, asset: Asset) -> Result<B256, Box<dyn Error>> {
         let receipts = self.broadcast(signed)?;
         for receipt in &receipts {
@@ -165,12 +167,12 @@ impl Stage {
         Ok(event.orderId)
     }
 
-    /// Returns a stranger calls an asset's HTLC.
+    /// Calls an asset's HTLC as a stranger.
     fn relay(&mut self, asset: Asset, call: &impl SolCall) -> Result<Receipt, Box<dyn Error>> {
         Ok(self.world.call(account("relayer").address(), asset.htlc, call.abi_encode(), U256::ZERO)?)
     }
 
-    /// Tokens of the owner, the solver, the delegate, the thief and the HTLC, in this order.
+    /// Returns the token balances of owner, solver, delegate, thief and HTLC, in this order.
     fn holdings(&self, asset: Asset) -> Result<[U256; 5], Box<dyn Error>> {
         let token = asset.token.ok_or("an asset with a token")?;
         let mut holdings = [U256::ZERO; 5];
@@ -181,7 +183,7 @@ impl Stage {
         Ok(holdings)
     }
 
-    /// Returns what an HTLC may still take of the owner's tokens.
+    /// Returns how much of the owner's tokens an HTLC may still take.
     fn allowance(&self, asset: Asset) -> Result<U256, Box<dyn Error>> {
         Ok(self.world.allowance(asset.token.ok_or("an asset with a token")?, self.owner.address(), asset.htlc)?)
     }
@@ -193,7 +195,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns what the contract should hold under the order's id.
+    /// Returns what the contract should store under the order's id.
     fn entry(&self) -> Entry {
         Entry {
             initiator: self.owner.address(),
@@ -206,14 +208,14 @@ impl Stage {
     }
 }
 
-/// Signs everything with one key, given as wallets hand it over.
+/// Signs everything with one key, in the format in which wallets provide it.
 fn sign(mut unsigned: UnsignedOrder, account: &Account) -> Result<SignedOrder, Refusal> {
     let key: Key = format!("{:#x}", account.secret()).parse().expect("a key");
     unsigned.sign(&key)?;
     Ok(unsigned.finish()?)
 }
 
-/// Returns the signed transactions in the order in which they are sent: those of the JSON, which must be the native ones.
+/// Returns the signed transactions in the order of sending. Those in the JSON must equal the native ones.
 fn transactions(signed: &SignedOrder) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let json = serde_json::to_value(JsonArtefacts::<Evm>(signed.payloads().payloads()))?;
     let found = ["approval_reset", "approval", "initiate"].iter().filter_map(|key| json[*key]["signed"].as_str());

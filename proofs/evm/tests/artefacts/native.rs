@@ -1,4 +1,4 @@
-//! The native coin: the transaction carries what its calldata names.
+//! Tests the native coin: the transaction carries the amount in its calldata.
 
 use countersign_proofs_evm::abi::NativeHtlc;
 

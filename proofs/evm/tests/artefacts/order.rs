@@ -1,5 +1,5 @@
-//! An honest service: registry, request, response and order record. As in its answers, addresses carry their checksum in
-//! requests and records, and are in lower case in transactions and typed data.
+//! An honest service: its registry, requests, responses and order records. As in real answers, addresses have a
+//! checksum in requests and records, and are in lower case in transactions and typed data.
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use alloy_sol_types::SolCall;
@@ -12,18 +12,18 @@ use crate::{AMOUNT, Asset, CBBTC, ETH, PAYOUT, PAYOUT_TIMELOCK, SECRET_HASH, TIM
 
 const ORDER_ID: &str = "4784d9c7706413956fcfe6b9148adddc60eb6cfe3765f95b0f50600d874d3c26";
 
-/// What the owner asks for, and the free choices of the answer.
+/// The owner's request, and the choices that the service is free to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) asset: Asset,
     pub(crate) owner: Address,
     pub(crate) delegate: Option<Address>,
-    /// The allowance that the answer proposes.
+    /// The allowance that the response proposes.
     pub(crate) approval: Option<U256>,
     pub(crate) destination_data: Option<Bytes>,
-    /// Version of the typed data's domain; without it there is no gasless path.
+    /// The version in the typed data's domain. Without it there is no gasless path.
     pub(crate) domain: Option<&'static str>,
-    /// The source's and the destination's swap ids: with them there is an order record.
+    /// The swap ids of source and destination. With them, there is an order record.
     pub(crate) swap_ids: Option<[B256; 2]>,
 }
 
@@ -35,7 +35,7 @@ impl Order {
         Self { asset, owner, delegate: None, approval, destination_data: None, domain, swap_ids: None }
     }
 
-    /// Returns the call that locks the funds, encoded by this crate's types.
+    /// Returns the call that locks the funds, encoded with this crate's types.
     pub(crate) fn calldata(&self) -> Vec<u8> {
         let (initiator, redeemer) = (self.owner, account("solver").address());
         let (timelock, amount) = (U256::from(TIMELOCK), U256::from(AMOUNT));
@@ -51,7 +51,7 @@ impl Order {
         }
     }
 
-    /// Returns the `result` of the answer.
+    /// Returns the `result` of the response.
     pub(crate) fn result(&self) -> Value {
         let Asset { chain_id, htlc, token, .. } = self.asset;
         let value = if token.is_some() { U256::ZERO } else { U256::from(AMOUNT) };
@@ -97,7 +97,7 @@ impl Order {
         })
     }
 
-    /// Returns the record of the order; `null` without swap ids.
+    /// Returns the order's record, or `null` without swap ids.
     pub(crate) fn record(&self) -> Value {
         let Some([source, destination]) = self.swap_ids else { return Value::Null };
         let solver = account("solver").address();
@@ -123,7 +123,7 @@ impl Order {
         })
     }
 
-    /// Returns what the wallet asked for.
+    /// Returns the wallet's request.
     fn request(&self) -> Result<CreateOrder, Refusal> {
         let leg = |asset: Asset, amount| -> Result<_, Refusal> {
             let id = asset.id.parse().map_err(|error| Refusal::new(error, asset.id))?;
@@ -134,12 +134,12 @@ impl Order {
         Ok(CreateOrder::new(source, leg(CBBTC, PAYOUT)?).with_secret_hash(SecretHash(SECRET_HASH.0)))
     }
 
-    /// Takes the honest answer through every check and prepares it.
+    /// Verifies and prepares the honest response.
     pub(crate) fn unsigned(&self, path: FundingPath<TxContext>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
         self.answered(&self.result(), path, policy)
     }
 
-    /// As [`Order::unsigned`], with another result.
+    /// Verifies and prepares a response with another result.
     pub(crate) fn answered(&self, result: &Value, path: FundingPath<TxContext>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
         let (registry, request) = (registry()?, self.request()?);
         let response = json!({ "status": "Ok", "result": result }).to_string();
@@ -153,7 +153,7 @@ impl Order {
     }
 }
 
-/// Returns what the wallet has pinned.
+/// Returns the wallet's pinned registry.
 pub(crate) fn registry() -> Result<Registry, Refusal> {
     let chain = |asset: Asset| json!({ "chain": asset.chain, "id": format!("evm:{}", asset.chain_id) });
     let pin = |asset: Asset| {

@@ -1,4 +1,4 @@
-//! Recovery from an order record alone.
+//! Tests recovery from an order record alone.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::TxKind;
@@ -16,7 +16,7 @@ struct Paid {
 }
 
 impl Paid {
-    /// The swap ids are those under which the contracts would hold the order: each comes from a copy of its chain.
+    /// The swap ids are those under which the contracts hold the order. Each is taken from a copy of its chain.
     fn new(asset: Asset) -> Result<Self, Box<dyn Error>> {
         let (mut source, mut payout) = (Stage::new()?, Stage::payout()?);
         let mut order = source.order(asset);
@@ -30,7 +30,7 @@ impl Paid {
         let receipt = payout.world.call(solver, CBBTC.htlc, call.abi_encode(), U256::ZERO)?;
         let event: Htlc::Initiated = receipt.event(CBBTC.htlc).expect("an initiated order is logged");
 
-        // With the record at hand the library requires that both ids follow from it.
+        // With a record, the library requires both ids to follow from it.
         order.swap_ids = Some([source_id, event.orderId]);
         let signed = source.sign(&order)?;
         assert!(signed.warnings().list().iter().all(|warning| warning.code() != Code::NoOrderRecord));
@@ -47,7 +47,7 @@ fn read(record: &Value) -> Result<OrderRecord, Refusal> {
     OrderRecord::from_json(record.to_string().as_bytes())
 }
 
-/// Signs a recovery, requires the bytes that a signature by hand gives, and broadcasts them.
+/// Signs a recovery, checks that the bytes equal those signed by hand, and broadcasts them.
 fn send(stage: &mut Stage, recovery: &Recovery, signer: &Account) -> Result<Receipt, Box<dyn Error>> {
     assert_eq!(recovery.chain_id(), stage.world.chain_id());
     let transaction = TxEip1559 {
@@ -82,7 +82,7 @@ fn the_secret_pays_the_redeemer_of_each_side() -> TestResult {
     assert_eq!((event.orderId, event.secret), (payout_id, SECRET.into()));
     assert_eq!(payout.holdings(CBBTC)?, tokens([MINTED + PAYOUT, MINTED - PAYOUT, MINTED, 0, 0]));
 
-    // The secret is public now, and the solver uses it. The sender gets nothing, whoever it is.
+    // The secret is now public, and the solver uses it. The sender gets nothing, whoever it is.
     let recovery = recover::redeem(&record, Leg::Source, SECRET, &registry)?;
     assert_eq!((recovery.swap_id(), recovery.to()), (source_id.0, source.solver));
     let thief = source.thief.clone();
@@ -152,7 +152,7 @@ fn native_coins_and_stubborn_tokens_come_back_too() -> TestResult {
     Ok(())
 }
 
-/// The contract knows an order by its terms: a record that states others cannot lead to it.
+/// The contract identifies an order by its terms. A record with other terms cannot lead to it.
 #[test]
 fn a_record_that_contradicts_itself_is_refused() -> TestResult {
     let paid = Paid::new(WBTC)?;
@@ -173,7 +173,7 @@ fn a_record_that_contradicts_itself_is_refused() -> TestResult {
     Ok(())
 }
 
-/// Coherent in itself, which is all that can be seen without the chain: the contract has no such order.
+/// The record is coherent, which is all that can be seen without the chain. The contract has no such order.
 #[test]
 fn the_record_of_an_order_that_nobody_paid_opens_nothing() -> TestResult {
     let Paid { mut source, mut order, .. } = Paid::new(WBTC)?;

@@ -1,5 +1,5 @@
-//! A hostile service. Each answer is refused before anything is signed; signed by hand all the same, it costs the owner
-//! what the refusal saved. That second half is what makes the first mean something.
+//! Tests a hostile service. Each response is refused before anything is signed. If it is signed by hand anyway, the
+//! owner loses what the refusal would have saved. Only this shows that the refusal matters.
 
 use alloy_consensus::TxEip1559;
 use alloy_primitives::TxKind;
@@ -12,7 +12,7 @@ sol! {
     function transfer(address to, uint256 value);
     function transferFrom(address from, address to, uint256 value);
 
-    /// The message of `initiateWithSignature`.
+    /// The message for `initiateWithSignature`.
     struct Initiate {
         address redeemer;
         uint256 timelock;
@@ -24,7 +24,7 @@ sol! {
 const APPROVAL: &str = "approval_transaction";
 const INITIATE: &str = "initiate_transaction";
 
-/// Signs what an answer asks for, without looking, and gives the bytes.
+/// Signs what a response asks for, without checks, and returns the bytes.
 fn blindly(stage: &Stage, result: &Value) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let transactions = [&result[APPROVAL], &result[INITIATE]].into_iter().filter(|transaction| !transaction.is_null());
     let mut signed = Vec::new();
@@ -46,12 +46,12 @@ fn blindly(stage: &Stage, result: &Value) -> Result<Vec<Vec<u8>>, Box<dyn Error>
     Ok(signed)
 }
 
-/// Signs what an answer asks for, without looking, and broadcasts it.
+/// Signs and broadcasts what a response asks for, without checks.
 pub(crate) fn by_hand(stage: &mut Stage, result: &Value) -> Result<Vec<Receipt>, Box<dyn Error>> {
     blindly(stage, result)?.iter().map(|raw| Ok(stage.world.send_raw(raw)?)).collect()
 }
 
-/// Requires the refusal, then does the harm; gives the receipts.
+/// Checks that the response is refused, then executes it anyway. Returns the receipts.
 fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) -> Result<Vec<Receipt>, Box<dyn Error>> {
     let (order, wallet) = (stage.order(WBTC), stage.wallet(&stage.owner));
     let refusal = order.answered(result, wallet, &Policy::default()).expect_err("a tampered answer");
@@ -63,9 +63,9 @@ fn refused_then_done(stage: &mut Stage, result: &Value, code: Code, at: &str) ->
     Ok(receipts)
 }
 
-/// Returns an answer with other calldata in one of its transactions.
+/// Returns a response with other calldata in one of its transactions.
 fn answer(stage: &Stage, transaction: &str, call: &impl SolCall) -> Value {
-    // Without the typed data, with which the changed call would disagree.
+    // Without typed data, which would disagree with the changed call.
     let mut result = Order { domain: None, ..stage.order(WBTC) }.result();
     result[transaction]["data"] = json!(hex::encode_prefixed(call.abi_encode()));
     result
@@ -81,7 +81,7 @@ fn opened(receipts: &[Receipt]) -> B256 {
     event.orderId
 }
 
-/// The control of the controls: on an honest answer the blind hand does what the library does, byte for byte.
+/// The control test: for an honest response, signing by hand gives the same bytes as the library.
 #[test]
 fn the_blind_hand_signs_an_honest_answer_as_the_library_does() -> TestResult {
     let stage = Stage::new()?;
@@ -119,7 +119,7 @@ fn another_redeemer() -> TestResult {
     let call = Htlc::initiate_0Call { redeemer: stage.thief.address(), ..terms(&stage) };
     let result = answer(&stage, INITIATE, &call);
     let receipts = refused_then_done(&mut stage, &result, Code::UnknownRedeemer, "initiate_transaction/data#4-36")?;
-    // The owner shows the secret by redeeming the destination.
+    // The owner reveals the secret by redeeming the destination.
     assert!(stage.relay(WBTC, &Htlc::redeemCall { orderId: opened(&receipts), secret: SECRET.into() })?.is_success());
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED, MINTED, AMOUNT, 0]));
     Ok(())
@@ -128,13 +128,13 @@ fn another_redeemer() -> TestResult {
 #[test]
 fn another_secret_hash() -> TestResult {
     let mut stage = Stage::new()?;
-    // SHA-256 of 32 bytes that the solver chose, by `sha256sum`.
+    // SHA-256 of 32 bytes that the solver chose, computed by `sha256sum`.
     let secret = b"countersign proofs: solver's own";
     let own = b256!("abe65bd5b998367d5873f9432ab67c4e1c02579057b3d39314a85cb6ddc81cb0");
     let call = Htlc::initiate_0Call { secretHash: own, ..terms(&stage) };
     let result = answer(&stage, INITIATE, &call);
     let receipts = refused_then_done(&mut stage, &result, Code::SecretHashMismatch, "initiate_transaction/data#100-132")?;
-    // At once, and with nothing paid on the other side.
+    // The solver does this at once, without paying the destination.
     assert!(stage.relay(WBTC, &Htlc::redeemCall { orderId: opened(&receipts), secret: secret.into() })?.is_success());
     assert_eq!(stage.holdings(WBTC)?, tokens([MINTED - AMOUNT, MINTED + AMOUNT, MINTED, 0, 0]));
     Ok(())
@@ -190,7 +190,7 @@ fn another_spender() -> TestResult {
     Ok(())
 }
 
-/// The call is honest; the message beside it is not.
+/// The call is honest, but the message next to it is not.
 #[test]
 fn a_message_that_disagrees_with_the_call() -> TestResult {
     let mut stage = Stage::new()?;

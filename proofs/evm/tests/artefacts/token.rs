@@ -1,4 +1,4 @@
-//! Approval and call: an ordinary token, and one that is hard to please.
+//! Tests approval and call, with an ordinary token and with a stubborn one.
 
 use countersign_proofs_evm::revm::context_interface::result::InvalidTransaction;
 
@@ -88,7 +88,7 @@ fn a_left_over_allowance_of_a_stubborn_token_needs_the_reset() -> TestResult {
     Ok(())
 }
 
-/// Also at the lengths where the padding ends, and at the longest that is taken.
+/// Includes the lengths at which padding ends, and the maximum length.
 #[test]
 fn destination_data_arrives_and_changes_nothing_else() -> TestResult {
     let mut plain = Stage::new()?;
@@ -113,7 +113,7 @@ fn legacy_transactions_execute_at_their_gas_price() -> TestResult {
     let mut stage = Stage::new()?;
     let wallet = FundingPath::Both(TxContext::legacy(0, 2_000_000_000));
     let signed = sign(stage.order(WBTC).unsigned(wallet, &Policy::default())?, &stage.owner)?;
-    // A transaction of another type begins with its type, which is below 0x80; a legacy one with the head of a list.
+    // A typed transaction begins with its type, which is below 0x80. A legacy one begins with a list header.
     assert!(transactions(&signed)?.iter().all(|raw| raw[0] >= 0xc0));
     let receipts = stage.broadcast(&signed)?;
     assert!(receipts.iter().all(|receipt| receipt.is_success() && receipt.gas_price == 2_000_000_000));

@@ -1,9 +1,9 @@
-//! The compiled contracts answer to the interface that the orders show.
+//! Tests that the compiled contracts have the interface that known orders use.
 
 use super::*;
 use alloy_sol_types::SolError;
 
-/// Selectors by ethers 6 from the interface's signatures; not by this crate's own types.
+/// Selectors computed by ethers 6 from the interface's signatures, not by this crate's types.
 const TOKEN_HTLC: [(&str, &str); 10] = [
     ("initiate(address,uint256,uint256,bytes32)", "97ffc7ae"),
     ("initiate(address,uint256,uint256,bytes32,bytes)", "4ede0ab7"),
@@ -49,7 +49,8 @@ fn answer_to_the_selectors_of_the_interface() -> TestResult {
         for contract in holders {
             let found = functions(contract)?.remove(signature);
             assert_eq!(found.as_deref(), Some(selector), "{signature} of {contract:?}");
-            // The dispatcher compares the selector as a pushed constant; leading zeros would be cut, none has any.
+            // The dispatcher compares the selector with a pushed constant. Leading zeros would be dropped, but no
+            // selector has any.
             let pushed = hex::decode(format!("63{selector}"))?;
             let code = contract.artefact()?.deployed_bytecode;
             assert!(code.windows(5).any(|window| window == pushed), "{signature} in the code of {contract:?}");
@@ -58,7 +59,7 @@ fn answer_to_the_selectors_of_the_interface() -> TestResult {
     Ok(())
 }
 
-/// Selectors of `docs/spec/evm.md#errors`: the token HTLC's, and the native HTLC's.
+/// The selectors in `docs/spec/evm.md#errors`, of the token HTLC and of the native HTLC.
 #[test]
 fn revert_with_the_errors_of_the_interface() {
     let expected = [

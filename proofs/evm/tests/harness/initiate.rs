@@ -1,4 +1,4 @@
-//! Locking funds by a call of the payer.
+//! Tests locking funds by a call of the payer.
 
 use super::*;
 

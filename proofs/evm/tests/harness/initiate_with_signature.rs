@@ -1,4 +1,4 @@
-//! Locking funds by a typed-data signature that anyone may bring.
+//! Tests locking funds by a typed-data signature that anyone may submit.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn refuses_the_high_s_twin() -> TestResult {
     let good = stage.signed_terms();
     let digest = stage.digest(&good);
     let twin = high_s(&stage.owner.sign_digest(digest));
-    // A valid signature in every other respect: plain recovery finds the owner.
+    // The signature is valid in every other respect: plain recovery yields the owner.
     assert_eq!(twin.recover_address_from_prehash(&digest)?, stage.owner.address());
     let signature = twin.as_bytes().into();
     refused(&mut stage, &Htlc::initiateWithSignatureCall { signature, ..good })

@@ -1,4 +1,4 @@
-//! Values that the service computed for orders on its test network.
+//! Compares with values that the service computed for orders on its test network.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn an_order_made_with_the_service_s_calldata_has_the_service_s_id() -> TestResul
     Ok(())
 }
 
-/// Type hash and separators by ethers 6 and eth-account.
+/// The type hash and the separators were computed by ethers 6 and eth-account.
 #[test]
 fn the_typed_data_domain_is_the_service_s() -> TestResult {
     let cases = [

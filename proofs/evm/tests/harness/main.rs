@@ -1,5 +1,5 @@
-//! The harness and the contracts prove themselves here, with transactions that alloy builds: nothing of countersign
-//! takes part, so a fault in its encoders cannot hide behind the same fault in the contracts.
+//! Tests the harness and the contracts themselves, with transactions built by alloy. No countersign code takes part,
+//! so a fault in its encoders cannot be hidden by the same fault in the contracts.
 
 #![expect(
     clippy::expect_used,
@@ -43,7 +43,7 @@ const TIP: u128 = 1_000_000_000;
 const ETHER: U256 = U256::from_limbs([1_000_000_000_000_000_000, 0, 0, 0]);
 
 sol! {
-    /// The message that `initiateWithSignature` wants signed, as a wallet gets it.
+    /// The message to sign for `initiateWithSignature`, as a wallet receives it.
     struct Initiate {
         address redeemer;
         uint256 timelock;
@@ -80,7 +80,7 @@ impl Stage {
         Ok(Self { world, token, htlc, owner, redeemer, relayer })
     }
 
-    /// The owner signs a call and broadcasts it.
+    /// Signs a call as the owner, and broadcasts it.
     fn send(&mut self, to: Address, call: &impl SolCall, value: U256) -> Result<Receipt, SendError> {
         let transaction = transaction(&self.world, self.owner.address(), to, call.abi_encode(), value);
         self.world.send_raw(&self.owner.sign_transaction(transaction))
@@ -92,7 +92,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Approves and initiates the standard terms; gives the order id.
+    /// Approves and initiates the standard terms. Returns the order id.
     fn initiate(&mut self) -> Result<B256, Box<dyn Error>> {
         self.approve(AMOUNT)?;
         let receipt = self.send(self.htlc, &self.terms(), U256::ZERO)?;
@@ -108,7 +108,7 @@ impl Stage {
         }
     }
 
-    /// Anyone but the parties calls.
+    /// Calls the HTLC as an account that is not a party.
     fn relay(&mut self, call: &impl SolCall) -> Result<Receipt, Box<dyn Error>> {
         Ok(self.world.call(self.relayer, self.htlc, call.abi_encode(), U256::ZERO)?)
     }
@@ -203,7 +203,7 @@ fn flip(signature: &Bytes, bit: usize) -> Bytes {
     bytes.into()
 }
 
-/// Returns the other signature of the same digest by the same key: `n - s`, and the other parity.
+/// Returns the other signature of the same digest by the same key: `n - s` with the other parity.
 fn high_s(signature: &Signature) -> Signature {
     let order = U256::from_be_bytes(k256::Secp256k1::ORDER.to_be_bytes());
     Signature::new(signature.r(), order - signature.s(), !signature.v())

@@ -1,4 +1,4 @@
-//! The native coin.
+//! Tests the native coin.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn refunds_the_initiator_after_the_timelock() -> TestResult {
 #[test]
 fn a_payee_that_takes_no_coins_leaves_the_order_open() -> TestResult {
     let mut stage = stage()?;
-    // A token contract has no way to receive the native coin.
+    // A token contract cannot receive the native coin.
     let call = Htlc::initiate_0Call { redeemer: stage.token, ..stage.terms() };
     let receipt = stage.send(stage.htlc, &call, call.amount)?;
     let id = initiated(&receipt, stage.htlc).orderId;

@@ -1,4 +1,4 @@
-//! Redemption, with the secret.
+//! Tests redemption with the secret.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Refund, after the timelock.
+//! Tests the refund after the timelock.
 
 use super::*;
 

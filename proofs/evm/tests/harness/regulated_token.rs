@@ -1,4 +1,4 @@
-//! A token whose issuer can pause it and freeze accounts.
+//! Tests a token whose issuer can pause it and freeze accounts.
 
 use super::*;
 use countersign_proofs_evm::abi::Regulated;

@@ -1,4 +1,4 @@
-//! A token that wants its allowance reset to zero, and returns nothing.
+//! Tests a token that requires its allowance to be reset to zero, and returns nothing.
 
 use super::*;
 

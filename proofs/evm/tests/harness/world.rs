@@ -1,4 +1,4 @@
-//! The checks a node makes before it executes anything.
+//! Tests the checks that a node makes before it executes anything.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn transfer(stage: &Stage) -> TxEip1559 {
     transaction(&stage.world, stage.owner.address(), stage.redeemer, Vec::new(), U256::from(7))
 }
 
-/// Sends a changed transfer, requires a refusal that left no trace, and gives its reason.
+/// Sends a changed transfer, and checks that it is refused without effect. Returns the reason.
 fn refusal(stage: &mut Stage, change: impl FnOnce(&mut TxEip1559)) -> InvalidTransaction {
     let mut transaction = transfer(stage);
     change(&mut transaction);
@@ -139,7 +139,7 @@ fn unsigned_calls_leave_nonces_alone_and_reads_leave_everything_alone() -> TestR
 
     stage.world.read(stage.token, &Erc20::mintCall { to: owner, value: U256::from(5) })?;
     assert_eq!(stage.world.balance_of(stage.token, owner)?, U256::from(MINTED));
-    // An address without code answers nothing, which is not a balance of zero.
+    // An address without code returns nothing, which is not a balance of zero.
     assert!(stage.world.balance_of(stage.redeemer, owner).is_err());
     assert!(stage.world.call(stage.relayer, stage.redeemer, Bytes::new(), U256::ONE).is_err());
     Ok(())

@@ -1,10 +1,10 @@
-//! What the library signs on Tron, executed: every accepted fixture of the family goes through every check, is signed, and
-//! its calls run against the swap contracts of this crate, at the addresses that the fixture pins.
+//! Executes what the library signs on Tron. Every accepted fixture of the family is verified, prepared and signed.
+//! Its calls run against this crate's swap contracts, at the addresses that the fixture pins.
 //!
-//! The machine is the EVM. For these calls that is no approximation: the TVM took over the EVM's ABI, its 20-byte
-//! addresses in words, `msg.value` (in sun), SHA-256, `ecrecover` and `chainid`, which answers the low 32 bits that TIP-712
-//! domains carry. Tron's envelope, energy and fee limit are not executed; the envelope's bytes are compared with TronWeb's
-//! where the fixtures are tested, and here the calls are taken out of the broadcast bytes again.
+//! The virtual machine is the EVM, which is exact for these calls. The TVM has the same ABI, 20-byte addresses in
+//! words, `msg.value` (in sun), SHA-256, `ecrecover`, and `chainid`, which returns the low 32 bits that TIP-712
+//! domains contain. Tron's envelope, energy and fee limit are not executed. The fixtures' tests compare the
+//! envelope's bytes with TronWeb's, and these tests take the calls out of the broadcast bytes.
 
 use std::error::Error;
 use std::fs;
@@ -27,18 +27,18 @@ type TestResult = Result<(), Box<dyn Error>>;
 
 const START: u64 = 60_000_000;
 
-/// A verified and signed fixture, with what it says beside the artefacts.
+/// A verified and signed fixture, with data beyond its artefacts.
 struct Case {
     id: String,
     signed: SignedOrder,
     owner: Address,
-    /// Who may sign the calls: the owner, or the keys of the permission that is named.
+    /// Who may sign the calls: the owner, or the keys of the named permission.
     signers: Vec<Address>,
     chain_id: u64,
     htlc: Address,
     token: Option<Address>,
     version: String,
-    /// What the contract should hold.
+    /// What the contract should store.
     entry: Entry,
     secret_hash: B256,
     destination_data: Bytes,
@@ -53,7 +53,7 @@ fn keys_of(calls: &TxContext) -> Vec<Address> {
     calls.permission.iter().flat_map(|permission| &permission.keys).map(|key| key.address.bytes().into()).collect()
 }
 
-/// Returns the keys that have to sign a fixture together, if it has a permission of several.
+/// Returns the keys that have to sign a fixture together, if it has a permission of several keys.
 fn further_keys(id: &str) -> Result<Vec<Key>, Box<dyn Error>> {
     let file: Value = serde_json::from_str(&fs::read_to_string(fixtures().join("chain/tron.json"))?)?;
     let orders = file["orders"].as_array().ok_or("no orders")?;
@@ -62,7 +62,7 @@ fn further_keys(id: &str) -> Result<Vec<Key>, Box<dyn Error>> {
 }
 
 impl Case {
-    /// Takes a fixture through every check and signs it; `None` where its wallet has no key.
+    /// Verifies, prepares and signs a fixture. Returns `None` if its wallet has no key.
     fn of(line: &str, registry: &Registry) -> Result<Option<Self>, Box<dyn Error>> {
         let input = format!("{}}}", line.split_once(",\"note\":").ok_or("a line without a note")?.0);
         let value = json::parse(input.as_bytes())?;
@@ -84,7 +84,7 @@ impl Case {
         let version = deposit.typed_data.as_ref().map_or_else(|| "3".to_owned(), |message| message.version.clone());
         let further = further_keys(&id)?;
         let context = match Tron::read_wallet(wallet)? {
-            // Keys of a permission sign calls; the contract takes the owner's own key for the message.
+            // The keys of a permission sign calls, but the contract requires the owner's own key for the message.
             FundingPath::Both(calls) if !further.is_empty() => FundingPath::SelfFunded(calls),
             context => context,
         };
@@ -119,7 +119,7 @@ impl Case {
         Ok(cases)
     }
 
-    /// Returns the chain with the contracts that the fixture pins, and an owner who has the amount and has approved nothing.
+    /// Returns a chain with the pinned contracts. The owner has the amount and has approved nothing.
     fn world(&self) -> Result<World, Box<dyn Error>> {
         let mut world = World::new(self.chain_id, START);
         match self.token {
@@ -150,7 +150,7 @@ impl Case {
         self.transaction(Role::Initiate).expect("every order has a call")
     }
 
-    /// Returns what the owner and the HTLC hold.
+    /// Returns the balances of the owner and the HTLC.
     fn holdings(&self, world: &World) -> Result<[U256; 2], Box<dyn Error>> {
         let of = |account| match self.token {
             Some(token) => world.balance_of(token, account),
@@ -168,7 +168,8 @@ impl Case {
     }
 }
 
-/// Executes what a node would take: the call of the broadcast bytes, in the owner's name, if those who may have signed its id.
+/// Executes what a node would accept: the call in the broadcast bytes as the owner, if the right keys have signed its
+/// id.
 fn execute(world: &mut World, case: &Case, call: &SignedTransaction<SignedTronTransaction>) -> Result<Receipt, Box<dyn Error>> {
     assert_eq!((call.native.broadcast_bytes(), alloy_primitives::hex::encode(call.native.tx_id())), (call.bytes.clone(), call.id.clone()));
     let transaction = Transaction::decode(call.bytes.as_slice())?;
@@ -193,7 +194,7 @@ fn the_calls_lock_exactly_the_amount() -> TestResult {
                 assert!(execute(&mut world, &case, &approval)?.is_success(), "{}", case.id);
                 assert!(world.allowance(token, case.owner, case.htlc)? >= case.entry.amount, "{}", case.id);
             }
-            // Approved long ago.
+            // The owner approved long ago.
             (None, Some(token)) => {
                 let approve = Erc20::approveCall { spender: case.htlc, value: case.entry.amount };
                 assert!(world.call(case.owner, token, approve.abi_encode(), U256::ZERO)?.is_success());
@@ -239,7 +240,7 @@ fn the_signature_locks_the_same_when_a_stranger_brings_it() -> TestResult {
 
 #[test]
 fn the_secret_pays_the_redeemer() -> TestResult {
-    // The fixtures' hashes have no known secret: the same swaps are opened once more under this one's.
+    // The secrets of the fixtures' hashes are unknown, so the same swaps are opened again with this one's hash.
     const SECRET: &[u8; 32] = b"countersign proofs: tron redeem.";
     let registry = registry()?;
     let mut redeemed = 0;

@@ -1,4 +1,4 @@
-//! A node that speaks Tron's HTTP interface over the engine of this crate. The irreversible state is a copy of the chain as it was some
+//! A node with Tron's HTTP interface on this crate's engine. Its irreversible state is a copy of the chain from some
 //! blocks ago.
 
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 
 pub(crate) const START: u64 = 60_000_000;
 pub(crate) const NOW: u64 = 1_800_000_000;
-/// Blocks until a block is irreversible.
+/// The number of blocks until a block is irreversible.
 pub(crate) const LAG: u64 = 19;
-/// The end of the genesis block's id, which names the chain.
+/// The end of the genesis block's id, which identifies the chain.
 pub(crate) const GENESIS: u32 = 728_126_428;
 
-/// The chain, as it is and as it was at every block.
+/// The chain, in its current state and in the state after every block.
 pub(crate) struct Chain {
     pub(crate) now: World,
     past: BTreeMap<u64, World>,
     infos: BTreeMap<u64, Vec<Value>>,
-    /// Unix seconds of the first block.
+    /// The time of the first block, in Unix seconds.
     began: u64,
 }
 
@@ -53,7 +53,7 @@ impl Chain {
         Self { now: world.clone(), past: [(START, world)].into(), infos: BTreeMap::new(), began: NOW }
     }
 
-    /// Executes a call in the next block, and writes down what happened.
+    /// Executes a call in the next block, and records the result.
     pub(crate) fn execute(&mut self, id: B256, from: Address, to: Address, data: Bytes, value: U256) -> bool {
         self.past.insert(self.now.block_number(), self.now.clone());
         self.now.advance_blocks(1);
@@ -123,7 +123,7 @@ impl Chain {
         }
     }
 
-    /// Takes a signed transaction: the signature must be its sender's.
+    /// Accepts a signed transaction. The signature must be its sender's.
     pub(crate) fn broadcast(&mut self, payload: &str) -> Value {
         let signed = SignedTronTransaction::from_bytes(&hex::decode(payload).unwrap()).unwrap();
         let (id, transaction) = (signed.tx_id(), signed.transaction());
@@ -136,7 +136,7 @@ impl Chain {
         if signed.signer() != Some(sender) {
             return reject("SIGERROR");
         }
-        // The reference block must be one of this chain.
+        // The reference block must belong to this chain.
         let number = (START..=self.now.block_number()).rev().find(|number| number.to_be_bytes()[6..] == transaction.raw.ref_block_bytes);
         if number.is_none_or(|number| id_of(number)[8..16] != transaction.raw.ref_block_hash) {
             return reject("TAPOS_ERROR");

@@ -1,4 +1,4 @@
-//! Tron: what the library signs, and what it refuses, executed by the engine of this crate.
+//! Tests on Tron: what the library signs and what it refuses, executed by this crate's engine.
 
 #![expect(
     clippy::arithmetic_side_effects,

@@ -1,6 +1,7 @@
-//! A swap on Tron, read and written through `countersign-node`: an order that the contract executed is evidence, its redemption and
-//! its refund are found, and what the node is told to send arrives.
+//! Tests a swap on Tron that `countersign-node` reads and writes. An order that the contract executed becomes
+//! evidence, its redemption and refund are found, and broadcast transactions arrive.
 //!
+//! The node has Tron's HTTP interface on this crate's engine. `calls.rs` states what the virtual machine leaves out.
 //! The node here speaks Tron's HTTP interface over the engine of this crate. What the machine leaves out is said in `calls.rs`.
 
 use std::fs;
@@ -23,10 +24,10 @@ use crate::chain::{Chain, GENESIS, LAG, Node, START, bare};
 use crate::{fixtures, registry};
 
 const SECRET: [u8; 32] = *b"the secret of these proofs, 2026";
-/// What the sender of recoveries has, in sun.
+/// The balance of the account that sends recoveries, in sun.
 const FUNDS: u64 = 100_000_000;
 
-/// Nothing here waits, so that a future is ready when it is polled.
+/// Returns the output of a future. Nothing here waits, so the future is ready at the first poll.
 fn ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -43,7 +44,7 @@ struct Stage {
     token: Address,
 }
 
-/// Who sends recoveries.
+/// Returns the key of the account that sends recoveries.
 fn sender() -> Key {
     format!("{:064x}", 7).parse().unwrap()
 }
@@ -60,7 +61,8 @@ fn verified(input: &str, registry: &Registry) -> VerifiedRecord {
 }
 
 impl Stage {
-    /// Returns an order of the fixtures with the secret of these proofs. The id is the one that the contract itself will make.
+    /// Returns an order of the fixtures with these proofs' secret. Its id is the one that the contract itself
+    /// computes.
     fn new(file: &str, id: &str, leg: Leg) -> Self {
         let registry = registry().unwrap();
         let input = fixture(file, id);
@@ -79,10 +81,10 @@ impl Stage {
         let approve = Erc20::approveCall { spender: htlc, value: terms.amount };
         assert!(world.call(initiator, token, approve.abi_encode(), U256::ZERO).unwrap().is_success());
 
-        // What the contract makes of the terms, on a copy of the chain.
+        // The contract's event for these terms, from a copy of the chain.
         let receipt = world.clone().call(initiator, htlc, initiate(terms), U256::ZERO).unwrap();
         let made = receipt.event::<Htlc::Initiated>(htlc).expect("an order").orderId;
-        // Only the ids of the other side follow from a formula that is certain.
+        // Only the other side's id has a formula that is certain.
         let other = if leg == Leg::Source { &before.destination } else { &before.source };
         let changed = recomputed(&changed, other, &registry).replace(&terms.swap_id, &bare(made));
         let record = verified(&changed, &registry);
@@ -112,21 +114,21 @@ impl Stage {
         assert!(self.chain().execute(B256::repeat_byte(0x11), initiator, self.htlc, initiate(terms).into(), U256::ZERO));
     }
 
-    /// Prepares a recovery with what the node says.
+    /// Prepares a recovery with the node's answers.
     fn prepare(&self, recovery: recover::Recovery) -> Result<Unsigned, NodeError> {
         let account = TronAddress::from(sender().address()).to_string();
         let (recovery, policy) = (Recovery::Tron(recovery), Policy::default());
         ready(self.nodes.prepare_recovery(&recovery, "tron", &account, Speed::Normal, &policy))
     }
 
-    /// Prepares a recovery, signs it, and sends it.
+    /// Prepares, signs and sends a recovery.
     fn recover(&self, recovery: recover::Recovery) -> BroadcastTransaction {
         let Unsigned::Tron(mut unsigned) = self.prepare(recovery).unwrap() else { panic!("not of Tron") };
         unsigned.sign(&sender()).unwrap();
         let [kept] = Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
         let tron = self.nodes.tron("tron").unwrap();
         ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
-        // Again is the same.
+        // Repeating the broadcast has no further effect.
         ready(tron.broadcast(&kept.id, &kept.payload)).unwrap();
         kept
     }
@@ -140,7 +142,7 @@ impl Stage {
     }
 }
 
-/// Returns the form with destination data, which is the only one that orders on Tron have.
+/// Returns the initiation with destination data, the only form in orders on Tron.
 fn initiate(terms: &HtlcTerms) -> Vec<u8> {
     let call = Htlc::initiate_1Call {
         redeemer: TronAddress::from_account(&terms.redeemer).unwrap().bytes(),
@@ -152,7 +154,7 @@ fn initiate(terms: &HtlcTerms) -> Vec<u8> {
     call.abi_encode()
 }
 
-/// Replaces the swap id of a side whose formula is certain: the refusal names the right one.
+/// Replaces the swap id of a side with a certain formula. The refusal states the right id.
 fn recomputed(input: &str, terms: &HtlcTerms, registry: &Registry) -> String {
     let value = json::parse(input.as_bytes()).unwrap();
     let proposal = countersign_json::line::Case::from_value(&value).unwrap().proposal().unwrap();
@@ -177,7 +179,7 @@ fn an_order_that_the_contract_executed_is_evidence() {
     let HtlcState::Locked(locked) = stage.state(Leg::Destination) else { panic!("locked") };
     assert_eq!((locked.secret_hash, locked.covered), (Some(SecretHash::of(&SECRET)), true));
 
-    // The redemption pays the redeemer, and shows the secret.
+    // The redemption pays the redeemer and reveals the secret.
     let redemption = recover::redeem(&stage.record.record, Leg::Destination, &SECRET, &stage.registry).unwrap();
     let kept = stage.recover(redemption);
     assert!(stage.succeeded(&kept));
@@ -193,12 +195,12 @@ fn a_refund_is_sent_and_found() {
     let terms = stage.record.terms.source.clone();
     let refund = recover::refund(&stage.record.record, Leg::Source, &stage.registry).unwrap();
 
-    // Too early: the contract would refuse, so nothing is signed.
+    // Too early. The contract would revert, so nothing is signed.
     assert_eq!(stage.prepare(refund.clone()).unwrap_err().code().name(), "simulation_reverted");
     assert!(matches!(stage.state(Leg::Source), HtlcState::Locked(_)));
     let (blocks, initiated) = (stage.chain().now.block_number(), START + 1);
     stage.chain().now.advance_blocks(initiated + terms.timelock + 1 - blocks);
-    // The expiration counts from an irreversible block.
+    // The expiration is counted from an irreversible block.
     stage.chain().advance(LAG);
     let kept = stage.recover(refund);
     assert!(stage.succeeded(&kept));
@@ -206,7 +208,7 @@ fn a_refund_is_sent_and_found() {
     assert_eq!(stage.state(Leg::Source), HtlcState::Refunded { transaction: Some(kept.id) });
 }
 
-/// Another amount, redeemer or timelock than the verified one, executed by the same contract under an id of its own.
+/// An amount, redeemer or timelock other than the verified one, executed by the same contract under its own id.
 #[test]
 fn an_order_with_other_terms_is_held_back() {
     type Change = fn(&mut HtlcTerms);
@@ -223,7 +225,7 @@ fn an_order_with_other_terms_is_held_back() {
         let initiator = TronAddress::from_account(&other.initiator).unwrap().bytes();
         let (htlc, call) = (stage.htlc, initiate(&other));
         let made = stage.chain().now.clone().call(initiator, htlc, call.clone(), U256::ZERO).unwrap();
-        // The service says that this is the order.
+        // The service claims that this is the order.
         stage.record.terms.destination.swap_id = bare(made.event::<Htlc::Initiated>(htlc).unwrap().orderId);
         assert!(stage.chain().execute(B256::repeat_byte(0x11), initiator, htlc, call.into(), U256::ZERO));
         stage.chain().advance(LAG);

@@ -1,5 +1,5 @@
-//! A hostile service on Tron. Each answer is refused; signed by hand all the same, the node takes it and it costs the owner what the
-//! refusal saved.
+//! Tests a hostile service on Tron. Each response is refused. If it is signed by hand anyway, the node accepts it,
+//! and the owner loses what the refusal would have saved.
 
 use alloy_primitives::{Address, B256, U256, hex};
 use alloy_sol_types::{SolCall, SolEvent};
@@ -17,7 +17,7 @@ use crate::{lines, registry};
 
 const SECRET: [u8; 32] = *b"countersign proofs: tron's owner";
 const SOLVERS_OWN: [u8; 32] = *b"countersign proofs: solver's own";
-/// What the order locks, in the token's units; the owner has twice as much.
+/// The order's amount in the token's units. The owner has twice as much.
 const AMOUNT: u64 = 1_750_000_000;
 const APPROVAL: &str = "approval_transaction";
 const INITIATE: &str = "initiate_transaction";
@@ -30,13 +30,13 @@ fn address(text: &Value) -> Address {
     TronAddress::parse(text.as_str().unwrap()).unwrap().bytes()
 }
 
-/// Signs what an answer asks for, without looking. The transactions have the names of their artefacts.
+/// Signs what a response asks for, without checks. Transactions are named like their artefacts.
 fn blindly(line: &Value) -> Vec<(&'static str, Transaction)> {
     let (wallet, result) = (&line["wallet"], &line["response"]["result"]);
     let hex_of = |value: &Value| hex::decode(value.as_str().unwrap()).unwrap();
     let number_of = |value: &Value| value.as_str().unwrap().parse().unwrap();
     let signer = Account::from_secret(&hex_of(&wallet["secret_key"]).try_into().unwrap()).unwrap();
-    // The key of a permission signs for the owner, whose address is another.
+    // The key of a permission signs for the owner, who has another address.
     let owner = TronAddress::from(address(&line["request"]["source"]["owner"]));
     let sign = |call: &Value| {
         let trigger = TriggerSmartContract {
@@ -106,19 +106,19 @@ impl Stage {
         stage
     }
 
-    /// Puts another call into the answer.
+    /// Puts another call into the response.
     fn answer(&mut self, transaction: &str, call: &impl SolCall) {
         self.line["response"]["result"][transaction]["data"] = json!(hex::encode_prefixed(call.abi_encode()));
     }
 
-    /// Takes the answer through every check.
+    /// Verifies and prepares the response.
     fn answered(&self) -> Result<Unsigned, Refusal> {
         let text = self.line.to_string();
         let value = json::parse(text.as_bytes())?;
         Ok(countersign_json::line::Case::from_value(&value)?.run(&self.registry, &Policy::default())?.0)
     }
 
-    /// Sends what was signed without looking; all must succeed. Gives the id of the order.
+    /// Sends what was signed without checks, all of which must succeed. Returns the order's id.
     fn execute(&mut self) -> B256 {
         let mut last = Value::Null;
         for (_, transaction) in blindly(&self.line) {
@@ -133,21 +133,21 @@ impl Stage {
         opened["topics"][1].as_str().unwrap().parse().unwrap()
     }
 
-    /// Requires the refusal, then does the harm; gives the id of the order.
+    /// Checks that the response is refused, then executes it anyway. Returns the order's id.
     fn refused_then_done(&mut self, code: Code, at: &str) -> B256 {
         let refusal = self.answered().expect_err("a tampered answer");
         assert_eq!((refusal.code(), refusal.location()), (code, format!("/response/result/{at}").as_str()), "{refusal}");
         self.execute()
     }
 
-    /// A stranger redeems an order.
+    /// Redeems an order as a stranger.
     fn redeem(&mut self, order: B256, secret: [u8; 32]) -> bool {
         let call = Htlc::redeemCall { orderId: order, secret: secret.into() };
         let stranger = Account::from_phrase("countersign proofs: relayer").address();
         self.chain.execute(B256::ZERO, stranger, self.htlc, call.abi_encode().into(), U256::ZERO)
     }
 
-    /// Tokens of the owner, the solver, the thief and the HTLC, in this order.
+    /// Returns the token balances of owner, solver, thief and HTLC, in this order.
     fn holdings(&self) -> [U256; 4] {
         [self.owner, self.solver, self.thief, self.htlc].map(|account| self.chain.now.balance_of(self.token, account).unwrap())
     }
@@ -157,7 +157,7 @@ fn tokens(values: [u64; 4]) -> [U256; 4] {
     values.map(U256::from)
 }
 
-/// The control of the controls: what the blind hand signs of an honest answer is what TronWeb signs of it, byte for byte.
+/// The control test: for an honest response, signing by hand gives the same bytes as TronWeb.
 #[test]
 fn the_blind_hand_signs_an_honest_answer_as_tronweb_does() {
     let mut signed = 0;
@@ -172,7 +172,8 @@ fn the_blind_hand_signs_an_honest_answer_as_tronweb_does() {
     assert!(signed > 60, "{signed}");
 }
 
-/// What the others change is all that is wrong: without a change the answer is accepted, and only the owner's secret pays, the solver.
+/// Shows that the changes in the other tests are the only fault. Without one, the response is accepted, only the
+/// owner's secret redeems, and the solver is paid.
 #[test]
 fn an_honest_answer_on_tron_pays_the_solver() {
     let mut stage = Stage::new();
@@ -199,7 +200,7 @@ fn another_contract_on_tron() {
 fn another_amount_on_tron() {
     let mut stage = Stage::new();
     let amount = U256::from(2 * AMOUNT);
-    // An allowance of any size is only warned of.
+    // An allowance of any size only causes a warning.
     stage.answer(APPROVAL, &Erc20::approveCall { spender: stage.htlc, value: U256::MAX });
     stage.answer(INITIATE, &Htlc::initiate_1Call { amount, ..stage.terms.clone() });
     stage.refused_then_done(Code::AmountMismatch, "initiate_transaction/data#68-100");
@@ -211,7 +212,7 @@ fn another_redeemer_on_tron() {
     let mut stage = Stage::new();
     stage.answer(INITIATE, &Htlc::initiate_1Call { redeemer: stage.thief, ..stage.terms.clone() });
     let order = stage.refused_then_done(Code::UnknownRedeemer, "initiate_transaction/data#4-36");
-    // The owner shows the secret by redeeming the destination.
+    // The owner reveals the secret by redeeming the destination.
     assert!(stage.redeem(order, SECRET));
     assert_eq!(stage.holdings(), tokens([AMOUNT, 0, AMOUNT, 0]));
 }
@@ -221,7 +222,7 @@ fn another_secret_hash_on_tron() {
     let mut stage = Stage::new();
     stage.answer(INITIATE, &Htlc::initiate_1Call { secretHash: hash(&SOLVERS_OWN), ..stage.terms.clone() });
     let order = stage.refused_then_done(Code::SecretHashMismatch, "initiate_transaction/data#100-132");
-    // At once, and with nothing paid on the other side.
+    // The solver does this at once, without paying the destination.
     assert!(stage.redeem(order, SOLVERS_OWN));
     assert_eq!(stage.holdings(), tokens([AMOUNT, AMOUNT, 0, 0]));
 }

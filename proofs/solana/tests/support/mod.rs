@@ -1,5 +1,5 @@
-//! Orders on machines of their own: the fixtures, whose transactions @solana/web3.js compiled, with the machine's blockhash and a secret
-//! hash whose secret is known put in their places.
+//! Orders on their own virtual machines. They are fixtures whose transactions @solana/web3.js compiled, with the
+//! virtual machine's blockhash and the hash of a known secret.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use std::collections::HashSet;
@@ -33,14 +33,14 @@ pub(crate) const SECRET: [u8; 32] = *b"a secret that nobody would guess";
 pub(crate) const NATIVE: u64 = rent(120);
 pub(crate) const TOKENS: u64 = rent(153);
 pub(crate) const VAULT: u64 = rent(165);
-/// Lamports for one signature: <https://solana.com/docs/core/fees>
+/// The fee for one signature, in lamports: <https://solana.com/docs/core/fees>
 pub(crate) const FEE: u64 = 5_000;
 pub(crate) const FUNDS: u64 = 20_000_000_000;
 
 static REGISTRY: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("../../../../fixtures/registry.json")).unwrap());
 pub(crate) static PINNED: LazyLock<Registry> = LazyLock::new(|| Registry::from_json(REGISTRY.to_string().as_bytes()).unwrap());
 
-/// Which of the programs an order is for.
+/// The program that an order is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Native,
@@ -49,13 +49,13 @@ pub(crate) enum Form {
     AuditedTokens,
 }
 
-/// Where the terms are in the data of the instruction that locks the funds.
+/// The offsets of the terms in the data of the instruction that locks the funds.
 pub(crate) struct Places {
     pub(crate) amount: Range<usize>,
     pub(crate) timelock: Range<usize>,
     pub(crate) redeemer: Range<usize>,
     pub(crate) hash: Range<usize>,
-    /// The audited programs only; in the others the initiator gets the refund.
+    /// Only in the audited programs. In the others, the refund goes to the initiator.
     pub(crate) refundee: Option<Range<usize>>,
 }
 
@@ -84,7 +84,7 @@ impl Form {
     }
 }
 
-/// An order on its own machine.
+/// An order on its own virtual machine.
 pub(crate) struct Scene {
     pub(crate) svm: LiteSVM,
     pub(crate) line: Value,
@@ -93,7 +93,7 @@ pub(crate) struct Scene {
     pub(crate) program: Address,
     pub(crate) owner: Address,
     pub(crate) redeemer: Address,
-    /// Mint and token program.
+    /// The mint and the token program.
     pub(crate) token: Option<(Address, Address)>,
     pub(crate) swap_account: Address,
     pub(crate) amount: u64,
@@ -107,12 +107,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the service's key, as `fixtures/generate` derives it.
+/// Returns the service's key, derived as in `fixtures/generate`.
 pub(crate) fn sponsor() -> Keypair {
     Keypair::new_from_array(Keccak256::digest("countersign fixture: sponsor of the service").into())
 }
 
-/// Somebody who has lamports, and an account for the order's tokens.
+/// Returns the key of a stranger, who has lamports and an account for the order's tokens.
 pub(crate) fn thief() -> Keypair {
     Keypair::new_from_array([0x33; 32])
 }
@@ -126,7 +126,7 @@ fn replaced(bytes: &[u8], from: &[u8; 32], to: &[u8; 32]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the swap account that a program derives, from an account and the arguments of its instruction.
+/// Returns the swap account that a program derives from an account and the instruction's arguments.
 fn derive(form: Form, token: Option<(Address, Address)>, owner: Address, program: Address, data: &[u8]) -> Address {
     let Places { hash, redeemer, refundee, amount, timelock } = form.places();
     let own = &data[hash];
@@ -145,7 +145,7 @@ pub(crate) fn transaction(text: &str) -> VersionedTransaction {
     wincode::deserialize_exact(&STANDARD.decode(text).unwrap()).unwrap()
 }
 
-/// Returns the instructions of a message, with their accounts by name.
+/// Returns the instructions of a message with their accounts' addresses.
 pub(crate) fn instructions(transaction: &VersionedTransaction) -> Vec<Instruction> {
     let (message, keys) = (&transaction.message, transaction.message.static_account_keys());
     let account = |index: &u8| {
@@ -191,7 +191,7 @@ pub(crate) fn scene(id: &str) -> Scene {
         let Some(text) = line["response"]["result"][member].as_str() else { continue };
         let blockhash = transaction(text).message.recent_blockhash().to_bytes();
         let mut bytes = STANDARD.decode(text).unwrap();
-        // In version 1 the signatures come last.
+        // In version 1, the signatures follow the message.
         let first = if bytes[0] == 0x81 { bytes.len() - 64 * slots } else { 1 };
         bytes[first..first + 64 * slots].fill(0);
         bytes = replaced(&bytes, &blockhash, &svm.latest_blockhash().to_bytes());
@@ -262,7 +262,7 @@ impl Scene {
         Address::find_program_address(&[self.token.unwrap().0.as_ref()], &self.program).0
     }
 
-    /// Sends the owner's signed transaction; the summary has shown its amount.
+    /// Sends the owner's signed transaction, whose amount the summary has shown.
     pub(crate) fn initiate(&mut self) {
         let (signed, summary) = self.signed().unwrap();
         assert!(summary.contains(&format!("({} base units)", self.amount)), "{summary}");
@@ -272,7 +272,7 @@ impl Scene {
         self.svm.send_transaction(transaction.native).unwrap();
     }
 
-    /// Plays the service: signs at index 0 what the owner handed in, and sends it.
+    /// Acts as the service: adds the signature at index 0 to the owner's transaction and sends it.
     pub(crate) fn initiate_gasless(&mut self) {
         let (signed, _) = self.signed().unwrap();
         let mut transaction = transaction(&signed.gasless().unwrap().signature);
@@ -286,14 +286,15 @@ impl Scene {
         for side in ["source_swap", "destination_swap"] {
             order[side]["secret_hash"] = json!(hex(&hash()));
         }
-        // The swap id is SHA-256 of the chain's number, the secret hash and the owner; that of the test network is 103.
+        // The swap id is the SHA-256 hash of the chain's number, the secret hash and the owner. The test network's
+        // number is 103.
         let mut chain = [0; 32];
         chain[31] = 103;
         order["source_swap"]["swap_id"] = json!(hex(&Sha256::digest([chain, hash(), self.owner.to_bytes()].concat())));
         OrderRecord::from_json(order.to_string().as_bytes()).unwrap()
     }
 
-    /// The slot that the timelock ends with refuses a refund, the next one takes it.
+    /// Checks that a refund is refused in the timelock's last slot, and possible in the next one.
     pub(crate) fn outlive_the_timelock(&mut self, recovery: &Recovery) {
         let expiry = self.svm.get_sysvar::<Clock>().slot + self.record().source_swap.timelock;
         assert!(!self.send(recovery));
@@ -303,7 +304,7 @@ impl Scene {
         assert!(self.send(recovery));
     }
 
-    /// Somebody who has nothing to do with the order sends a recovery.
+    /// Sends a recovery as a stranger.
     pub(crate) fn send(&mut self, recovery: &Recovery) -> bool {
         let stranger = Keypair::new_from_array([9; 32]);
         self.svm.airdrop(&stranger.pubkey(), 1_000_000_000).unwrap();

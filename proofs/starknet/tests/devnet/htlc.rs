@@ -1,4 +1,4 @@
-//! Orders on chain: funded, judged, redeemed, refunded, and taken back by a reorganization.
+//! Tests orders on the chain: funding, judgement, redemption, refund, and a reorganization.
 
 use countersign::recover::Recovery;
 use countersign::starknet::read::slots;
@@ -27,7 +27,7 @@ async fn contracts_are_recognized_by_their_classes() {
         let class: SierraClass = serde_json::from_value(class).unwrap();
         assert_eq!(described.class_hash, Some(class.class_hash().unwrap()), "{asset}");
         assert_eq!((described.generation, described.token), (Some(generation(name)), Some(felt(token))), "{asset}");
-        // This is what `registry pin` pins.
+        // `registry pin` pins this description.
         let description = stage.nodes.describe(stage.registry.asset(asset).unwrap()).await.unwrap();
         let pinned = description.generation().map(|generation| generation.name());
         assert_eq!(pinned, Some(name).filter(|name| *name != "2025_02"), "{asset}");
@@ -102,7 +102,7 @@ async fn a_swap_from_funding_to_redemption() {
         let shown: Vec<_> = seen.iter().filter(|text| text.contains(&word)).collect();
         assert!(shown.len() == 1 && shown[0].contains("starknet_addInvokeTransaction"), "{shown:?}");
         let receipt = stage.rpc("starknet_getTransactionReceipt", json!({"transaction_hash": id})).await;
-        // No node may estimate a redemption. Its fixed bounds leave room for costlier tokens and accounts.
+        // Nodes must not estimate a redemption. Its fixed bounds leave room for costlier tokens and accounts.
         let used = |resource: &str| receipt["execution_resources"][resource].as_u64().unwrap();
         assert!(used("l1_gas") * 4 <= 5_000 && used("l1_data_gas") * 4 <= 5_000 && used("l2_gas") * 4 <= 40_000_000, "{receipt}");
         let after = stage.chain().balance(stage.user.address, felt(payout.token.as_ref().unwrap())).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_swap_from_funding_to_redemption() {
         assert_eq!((seen.depth, seen.is_finalized), (1, false));
         assert_eq!(stage.judge(&record).await, Err(Hold::Redeemed));
 
-        // The solver takes the source with the same secret.
+        // The solver redeems the source with the same secret.
         let words: Vec<_> = secret.chunks(4).map(Felt::from_bytes_be_slice).collect();
         let arguments = [vec![felt(&format!("0x{}", paid.swap_id)), Felt::from(8)], words].concat();
         stage.execute(&stage.solver, &[(htlc_of(source), "redeem", arguments)]).await;
@@ -130,7 +130,7 @@ async fn a_refund_waits_for_the_timelock() {
         let (record, payout) = (&order.record, &order.record.terms.destination);
         stage.pay(payout).await;
         let refund = || recover::refund(&record.record, Leg::Destination, stage.registry).unwrap();
-        // One block before its time: the contract compares with the block of the transaction.
+        // One block too early: the contract compares with the block of the transaction.
         stage.mine(payout.timelock - 1).await;
         let early = recover_by_user(&stage, refund()).await.unwrap_err();
         assert!(early.to_string().contains("HTLC: order not expired"), "{early}");
@@ -194,7 +194,7 @@ async fn another_order_than_the_one_on_chain_is_no_evidence() {
         assert!(matches!(judge(change).await, Err(Hold::Differs(_))));
     }
     assert_eq!(judge(|terms| terms.swap_id = "11".repeat(31)).await, Err(Hold::NotFunded));
-    // Another token than the contract's, and contracts with another interface or none.
+    // A token other than the contract's, and contracts with another interface or none.
     let unclear: [fn(&mut countersign::evidence::HtlcTerms); 4] = [
         |terms| terms.token = Some(STRK.to_owned()),
         |terms| terms.htlc = Some(countersign::starknet::address::to_account(htlc_of("starknet_sepolia:usdc"))),
@@ -231,7 +231,7 @@ async fn an_order_in_storage_has_the_computed_addresses() {
 #[tokio::test]
 async fn events_are_read_page_by_page() {
     let Some(stage) = Stage::new().await else { return };
-    // The end of an order in this generation is searched in all blocks since its funding.
+    // In this generation, the end of an order is searched for in all blocks since its funding.
     let record = stage.order(&Swap { destination: "starknet_sepolia:usdc", ..Swap::default() }).record;
     let payout = &record.terms.destination;
     stage.pay(payout).await;
@@ -259,7 +259,7 @@ async fn events_are_read_page_by_page() {
     let all = stage.through(widened, |_, _| ());
     let error = all.starknet(CHAIN).unwrap().htlc(payout).await.unwrap_err();
     assert!(error.to_string().contains("does not match the request"), "{error}");
-    // Without it the first of two pages is empty, and the second one needs the node's token.
+    // Without the event, the first of two pages is empty, and the second needs the node's token.
     let two = stage.through(widened, |method, reply| {
         if method == "starknet_getEvents" {
             let funded = json!(hex(selector("Initiated")));
@@ -292,7 +292,7 @@ async fn a_funding_can_be_reorganized_away() {
     let (state, after) = stage.read(&record.terms.source).await;
     assert_eq!((state, after.height.saturating_add(5)), (HtlcState::Absent, before.height));
     assert_eq!(stage.chain().status(felt(&funding.id)).await.unwrap(), None);
-    // The same transaction is sent again, and comes into another block.
+    // The same transaction is sent again, and gets into another block.
     stage.mine(1).await;
     let again = stage.broadcast(&funding).await;
     assert_ne!(again["block_hash"], receipt["block_hash"]);
@@ -322,7 +322,7 @@ async fn endpoints_must_agree() {
     let (state, seen) = read(&both).await.unwrap();
     assert!(matches!(state, HtlcState::Locked(_)));
     assert_eq!((seen.agreed, seen.needed), (2, 2));
-    // A node of another chain with the same name, on which nobody has paid: alone, against one, and against two.
+    // A node of another chain with the same name, on which nobody has paid: alone, against one node, and against two.
     let alone = read(&[other.devnet.url()]).await.unwrap().0;
     assert_eq!(alone, HtlcState::Absent);
     let error = read(&[url.clone(), other.devnet.url()]).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! `countersign-node` against starknet-devnet: a real node, without recorded or scripted responses.
+//! Tests `countersign-node` on starknet-devnet, a real node, without recorded or scripted responses.
 
 #![allow(
     clippy::arithmetic_side_effects,

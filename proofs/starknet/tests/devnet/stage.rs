@@ -1,4 +1,4 @@
-//! A chain with accounts, tokens and HTLCs, the connection to it, and orders that fit them.
+//! A chain with accounts, tokens and HTLCs, the connection to it, and matching orders.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -19,18 +19,18 @@ use starknet_crypto::{poseidon_hash_many, rfc6979_generate_k, sign};
 
 /// The chain's name in the registry.
 pub const CHAIN: &str = "starknet_sepolia";
-/// The tokens that the engine has.
+/// The tokens that the engine provides.
 pub const STRK: &str = "0x4718f5a0fc34cc1af16a1cdee98ffb20c31f5cd61d6ab07201858f4287c938d";
 pub const ETH: &str = "0x49d36570d4e46f48e99674bd3fcc84644ddd6b96f7c741b1562b82f9e004dc7";
 pub const SECRET: [u8; 32] = *b"the secret of these proofs, 2026";
 pub const OTHER_SECRET: [u8; 32] = *b"another secret of these proofs..";
-/// The seed of the accounts. Everybody can compute their keys from it.
+/// The seed of the accounts. Anyone can compute their keys from it.
 const SEED: u32 = 2026;
 
-/// The timelocks of source and destination. The default rule wants 450 blocks of the second one to be left.
+/// The timelocks of source and destination. By default, 450 blocks of the second one have to be left.
 const TIMELOCKS: [u64; 2] = [2880, 480];
 
-/// The assets of the registry: the token and the contract that each has here.
+/// The registry's assets, each with the token and contract that it has here.
 pub const ASSETS: [(&str, &str, &str, &str); 4] = [
     ("starknet_sepolia:strk", STRK, "2025_11", contracts::NOVEMBER_2025),
     ("starknet_sepolia:eth", ETH, "2025_11", contracts::NOVEMBER_2025),
@@ -38,10 +38,10 @@ pub const ASSETS: [(&str, &str, &str, &str); 4] = [
     ("starknet_sepolia:usdt", STRK, "client_3_1_3", contracts::CLIENT_3_1_3),
 ];
 
-/// Changes a call or a reply. The replies come with the name of the method.
+/// Changes a call or a reply. Replies come with the name of the method.
 pub type Change = fn(&str, &mut Value);
 
-/// The HTTP stack, which notes what is sent, and is free to change it.
+/// The HTTP stack. It records what is sent, and can change it.
 pub struct Wire {
     http: Http,
     calls: Change,
@@ -95,11 +95,11 @@ impl Transport for Wire {
     }
 }
 
-/// An account that the engine has from the beginning.
+/// An account that the engine has from the start.
 #[derive(Clone)]
 pub struct Account {
     pub address: Felt,
-    /// The address in the form that orders have.
+    /// The address in the format of orders.
     pub text: String,
     key: String,
 }
@@ -145,17 +145,17 @@ fn halves(amount: U256) -> [Felt; 2] {
     [amount & mask, amount >> 128].map(|half| Felt::from(u128::try_from(half).unwrap()))
 }
 
-/// Returns the bytes in a word of a secret hash.
+/// Returns the number of bytes in a word of a secret hash.
 fn word_size(generation: &str) -> usize {
     if generation == "client_3_1_3" { 16 } else { 4 }
 }
 
-/// Words of a hash or a secret.
+/// Returns the words of a hash or secret.
 fn words(bytes: &[u8], size: usize) -> Vec<Felt> {
     bytes.chunks(size).map(Felt::from_bytes_be_slice).collect()
 }
 
-/// Returns a compiled class in the form that nodes take: its interface is a text.
+/// Returns a compiled class in the format that nodes accept, with its interface as a string.
 fn broadcast_form(class: &str) -> Value {
     let mut class: Value = serde_json::from_str(class).unwrap();
     class["abi"] = json!(class["abi"].to_string());
@@ -173,7 +173,7 @@ fn of(asset: &str) -> (&'static str, &'static str) {
     (token, generation)
 }
 
-/// Returns the fixtures' registry with the tokens and the solver of this chain, and with the generations of its contracts.
+/// Returns the fixtures' registry with this chain's tokens, solver and contract generations.
 fn registry(solver: &Account) -> &'static Registry {
     let mut changes = Vec::new();
     for (asset, token, generation, _) in ASSETS {
@@ -236,7 +236,7 @@ impl Stage {
         Some(stage)
     }
 
-    /// Declares the contracts, and puts them at the pinned addresses.
+    /// Declares the contracts, and deploys them at the pinned addresses.
     async fn place(&self) {
         for (asset, token, _, class) in ASSETS {
             let class = broadcast_form(class);
@@ -251,7 +251,7 @@ impl Stage {
         self.mine(1).await;
     }
 
-    /// Calls a method of the node, apart from the code that is tested.
+    /// Calls a method of the node, bypassing the code under test.
     pub async fn rpc(&self, method: &str, params: Value) -> Value {
         let reply = post(&self.http, &self.devnet, method, &params).await.expect("a response of the engine");
         assert!(reply["error"].is_null(), "{method}: {reply}");
@@ -284,7 +284,7 @@ impl Stage {
         felt(nonce.as_str().unwrap())
     }
 
-    /// Makes calls of an account, without the code that is tested: the encoding and the signature are made here.
+    /// Executes calls of an account, bypassing the code under test. The encoding and the signature are made here.
     pub async fn execute(&self, account: &Account, calls: &[(Felt, &str, Vec<Felt>)]) -> Value {
         let mut calldata = vec![Felt::from(calls.len())];
         for (to, function, arguments) in calls {
@@ -307,7 +307,7 @@ impl Stage {
         self.execute(account, &[(felt(token), "approve", arguments)]).await;
     }
 
-    /// Lets the solver pay the destination of an order.
+    /// Pays the destination of an order as the solver.
     pub async fn pay(&self, terms: &HtlcTerms) -> Value {
         let asset = asset_of(terms);
         let (token, generation) = of(asset);
@@ -329,7 +329,7 @@ impl Stage {
         Funded::judge(&record.terms, &quorum, &rule, now)
     }
 
-    /// Broadcasts a transaction, and requires that it succeeds.
+    /// Broadcasts a transaction, which must succeed.
     pub async fn broadcast(&self, transaction: &BroadcastTransaction) -> Value {
         let chain = self.chain();
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
@@ -402,7 +402,7 @@ impl Stage {
     }
 }
 
-/// What is swapped.
+/// The parameters of a swap.
 pub struct Swap {
     pub source: &'static str,
     pub destination: &'static str,
@@ -430,7 +430,8 @@ pub struct Order {
     pub verified: VerifiedOrder,
 }
 
-/// Returns the swap id, hashed by the reference implementation. For the client's generation it is the one of the contract here.
+/// Returns the swap id, hashed with the reference implementation. For the client's generation, it is the id that the
+/// contract here uses.
 fn id(asset: &str, hash: &SecretHash, initiator: &Account, redeemer: &Account, timelock: u64, amount: U256) -> Felt {
     let mut felts = vec![felt("0x534e5f5345504f4c4941")];
     felts.extend(words(&hash.0, word_size(of(asset).1)));

@@ -1,4 +1,4 @@
-//! What a wallet asks before it signs, and what becomes of a transaction.
+//! Tests what a wallet reads before it signs, and how transactions end.
 
 use countersign::starknet::{Call, Deposit, Felt, ResourceBound, ResourceBounds, TxContext, UnsignedOrder};
 use countersign::{ApprovalStep, BroadcastTransaction, Code, Policy, U256, Unsigned, Verified, evidence::HtlcState};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Account, CHAIN, ETH, OTHER_SECRET, Order, STRK, Stage, Swap, connect, felt, hex, htlc_of, selector, signed};
 
-/// Why the library refused, and where.
+/// Returns why the library refused, and where.
 pub fn refused(error: NodeError) -> (Code, String) {
     match error {
         NodeError::Refused(refusal) => (refusal.code(), refusal.location().to_owned()),
@@ -23,7 +23,7 @@ pub fn native(unsigned: Unsigned) -> UnsignedOrder {
     }
 }
 
-/// Prepares an order through the interface that is the same for all families.
+/// Prepares an order through the interface that all families share.
 pub async fn prepare(stage: &Stage, order: Order) -> Result<UnsignedOrder, NodeError> {
     let order = Verified::Starknet(order.verified);
     stage.nodes.prepare(&order, CHAIN, "", Speed::Normal, &Policy::default()).await.map(native)
@@ -51,11 +51,11 @@ async fn a_node_is_identified_before_anything_else() {
     stage.mine(3).await;
     assert_eq!(stage.nodes.head(CHAIN, 0).await.unwrap().height, head.height.saturating_add(3));
 
-    // The same node as an endpoint of the main network.
+    // The same node, configured as an endpoint of the main network.
     let other = connect(&[stage.devnet.url()], "starknet", stage.registry, |_, _| (), |_, _| ());
     let error = other.head("starknet", 0).await.unwrap_err();
     assert!(matches!(&error, NodeError::WrongChain { expected, actual, .. } if expected == "SN_MAIN" && actual == "SN_SEPOLIA"), "{error}");
-    // An interface that this code does not know.
+    // An unsupported interface version.
     let old = stage.through(
         |_, _| (),
         |method, reply| {
@@ -79,18 +79,18 @@ async fn balances_and_allowances_are_those_of_the_tokens() {
         assert_eq!(stage.nodes.balance(stage.registry.asset(asset).unwrap(), &stage.user.text).await.unwrap(), number(&expected["amount"]));
     }
     assert_eq!(stage.chain().balance(Felt::from(0x1234), felt(ETH)).await.unwrap(), U256::ZERO);
-    // An amount with both halves.
+    // An amount that uses both halves.
     let (token, htlc) = (felt(ETH), htlc_of("starknet_sepolia:eth"));
     assert_eq!(stage.chain().allowance(token, stage.user.address, htlc).await.unwrap(), U256::ZERO);
     let amount = (U256::from(7) << 128) + U256::from(9);
     stage.approve(&stage.user, ETH, htlc, amount).await;
     assert_eq!(stage.chain().allowance(token, stage.user.address, htlc).await.unwrap(), amount);
-    // No token is there, or no contract at all.
+    // There is no token at the address, or no contract at all.
     assert_eq!(stage.chain().balance(stage.user.address, stage.user.address).await.unwrap_err().code().name(), "node_error");
     assert_eq!(stage.chain().balance(stage.user.address, Felt::from(0x1234)).await.unwrap_err().code().name(), "node_error");
 }
 
-/// Bounds that suffice for everything here.
+/// Returns bounds that are enough for everything here.
 fn generous(nonce: Felt) -> TxContext {
     let bound = |amount| ResourceBound::new(amount, 1_000_000_000_000);
     TxContext::new(nonce, ResourceBounds::new(bound(100_000), bound(200_000_000), bound(100_000)))
@@ -105,12 +105,12 @@ async fn what_is_missing_is_said_before_signing() {
     let swap = |amount| Swap { source: "starknet_sepolia:eth", destination: "starknet_sepolia:strk", amount, ..Swap::default() };
     let execution = || generous(Felt::ZERO);
 
-    // More than the account has: whether the wallet brings the fees or the node estimates them.
+    // The amount exceeds the balance, whether the wallet provides the fees or the node estimates them.
     let unsigned = stage.order(&swap(has + U256::ONE)).verified.prepare(execution()).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/token".to_owned()));
     let error = prepare(&stage, stage.order(&swap(has + U256::ONE))).await.unwrap_err();
     assert_eq!(refused(error), (Code::InsufficientFunds, "/token".to_owned()));
-    // No allowance, and no approval in the order.
+    // There is no allowance, and the order has no approval.
     let bare = || stage.order(&Swap { approval: false, ..swap(U256::from(5)) });
     let unsigned = bare().verified.prepare(execution()).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::AllowanceTooLow, "/allowance".to_owned()));
@@ -118,28 +118,28 @@ async fn what_is_missing_is_said_before_signing() {
     let error = chain.execution(user, &calls, Speed::Normal, &Policy::default()).await.unwrap_err();
     assert!(error.to_string().contains("ERC20"), "{error}");
     assert_eq!(refused(error), (Code::SimulationReverted, "/estimate".to_owned()));
-    // Too little for the fee.
+    // The balance does not cover the fee.
     let poor = ResourceBounds::new(ResourceBound::new(u64::MAX, u128::from(u64::MAX)), ResourceBound::default(), ResourceBound::default());
     let unsigned = stage.order(&swap(U256::from(5))).verified.prepare(TxContext::new(Felt::ZERO, poor)).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/balance".to_owned()));
-    // STRK pays the amount and the fee.
+    // Both the amount and the fee are paid in STRK.
     let strk = chain.balance(user, felt(STRK)).await.unwrap();
     let all = Swap { amount: strk, ..Swap::default() };
     let unsigned = stage.order(&all).verified.prepare(execution()).unwrap();
     assert_eq!(refused(chain.preflight(&unsigned).await.unwrap_err()), (Code::InsufficientFunds, "/balance".to_owned()));
-    // A policy that is stricter than the node's prices.
+    // A policy whose limit is below the node's prices.
     let strict = Policy::from_json(br#"{"starknet_fee": 1}"#).unwrap();
     let calls = calls_of(stage.order(&Swap::default()).verified.deposit());
     let error = chain.execution(user, &calls, Speed::Normal, &strict).await.unwrap_err();
     assert_eq!(refused(error), (Code::GasLimitTooHigh, "/resource_bounds".to_owned()));
-    // Nothing of this was sent.
+    // None of these transactions was sent.
     assert_eq!(stage.nonce(&stage.user).await, Felt::ZERO);
 
-    // With all that, the simulation passes, and shows the only transfer.
+    // With everything in place, the simulation succeeds and shows a single transfer.
     let unsigned = stage.order(&swap(has)).verified.prepare(execution()).unwrap();
     let preflight = chain.preflight(&unsigned).await.unwrap();
     assert_eq!((preflight.is_simulated, preflight.balance), (true, strk));
-    // The same order a second time fails.
+    // The same order fails a second time.
     let once = prepare(&stage, stage.order(&swap(U256::from(5)))).await.unwrap();
     stage.broadcast(&signed(once, &stage.user)).await;
     let error = prepare(&stage, stage.order(&swap(U256::from(5)))).await.unwrap_err();
@@ -156,7 +156,7 @@ pub fn fee(receipt: &Value) -> U256 {
     U256::from_str_radix(receipt["actual_fee"]["amount"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Requires that the bounds of a transaction cover what it used.
+/// Checks that the bounds of a transaction cover what it used.
 fn covers(bounds: &ResourceBounds, receipt: &Value) {
     let used = &receipt["execution_resources"];
     for (bound, name) in [(bounds.l1_gas, "l1_gas"), (bounds.l2_gas, "l2_gas"), (bounds.l1_data_gas, "l1_data_gas")] {
@@ -183,7 +183,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     assert_eq!(chain.status(id).await.unwrap(), None);
     let receipt = stage.broadcast(&sent).await;
     covers(&bounds, &receipt);
-    // A second broadcast succeeds and changes nothing.
+    // A second broadcast succeeds and has no effect.
     chain.broadcast(&sent.id, &sent.payload).await.unwrap();
     assert_eq!(stage.nonce(&stage.user).await, Felt::ONE);
     let paid = before - chain.balance(stage.user.address, felt(STRK)).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     let next = chain.execution(stage.user.address, &calls, Speed::Fast, &Policy::default()).await.unwrap();
     assert_eq!(next.nonce, Felt::ONE);
 
-    // Refusals of the node: a used nonce, a strange key, bounds that the account cannot pay, too little gas.
+    // The node refuses a used nonce, a foreign key, bounds that the account cannot pay, and too little gas.
     let swap = || stage.order(&Swap { secret: OTHER_SECRET, ..Swap::default() }).verified;
     let sign = |execution: TxContext, account: &Account| signed(swap().prepare(execution).unwrap(), account);
     let with = |nonce: Felt, amount: u64, price: u128| {
@@ -216,13 +216,13 @@ async fn a_transaction_is_sent_once_and_followed_to_l1() {
     }
     assert_eq!(stage.nonce(&stage.user).await, Felt::ONE);
 
-    // A transaction that is included, but fails.
+    // This transaction is included but reverts.
     let duplicate = stage.order(&Swap::default()).verified.prepare(generous(Felt::ONE)).unwrap();
     let duplicate = signed(duplicate, &stage.user);
     chain.broadcast(&duplicate.id, &duplicate.payload).await.unwrap();
     assert_eq!(chain.status(felt(&duplicate.id)).await.unwrap(), Some(TransactionStatus::AcceptedOnL2 { success: false }));
 
-    // L1 accepts the first one and not yet the second one.
+    // L1 has accepted the first one, but not yet the second.
     stage.rpc("devnet_acceptOnL1", json!({"starting_block_id": {"block_number": receipt["block_number"]}})).await;
     assert_eq!(chain.status(id).await.unwrap(), Some(TransactionStatus::AcceptedOnL1 { success: true }));
     assert_eq!(chain.status(felt(&duplicate.id)).await.unwrap(), Some(TransactionStatus::AcceptedOnL2 { success: false }));
@@ -236,14 +236,14 @@ async fn a_transaction_is_pending_until_its_block_is_made() {
     let swaps = [Swap::default(), Swap { secret: OTHER_SECRET, ..Swap::default() }];
     let mut sent = Vec::new();
     for (nonce, swap) in [Felt::ZERO, Felt::ONE].into_iter().zip(&swaps) {
-        // The nonce counts what is pending.
+        // The nonce includes pending transactions.
         let unsigned = prepare(&stage, stage.order(swap)).await.unwrap();
         assert_eq!(unsigned.payloads().invoke.as_ref().unwrap().invoke.transaction.nonce, nonce);
         let transaction = signed(unsigned, &stage.user);
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         chain.broadcast(&transaction.id, &transaction.payload).await.unwrap();
         assert_eq!(chain.status(felt(&transaction.id)).await.unwrap(), Some(TransactionStatus::Pending));
-        // Nothing pending is evidence.
+        // Nothing that is pending counts as evidence.
         assert_eq!(stage.read(&stage.order(swap).record.terms.source).await.0, HtlcState::Absent);
         sent.push(transaction);
     }
@@ -263,11 +263,11 @@ async fn a_gasless_order_is_sent_by_somebody_else() {
     let swap = Swap::default();
     let htlc = htlc_of(swap.source);
     stage.approve(&stage.user, STRK, htlc, swap.amount).await;
-    // Nothing has to be approved any more, so that the message is enough.
+    // No approval is needed any more, so the message is enough.
     let mut unsigned = prepare(&stage, stage.order(&swap)).await.unwrap();
     assert!(unsigned.payloads().invoke.is_none());
     let hash = unsigned.payloads().message.as_ref().unwrap().hashes.message_hash;
-    // The account itself accepts the signature for this hash. The contract hashes the message on its own.
+    // The account itself accepts the signature for this hash. The contract hashes the message independently.
     unsigned.sign(&stage.user.key()).unwrap();
     assert!(unsigned.finish().is_ok());
     let [r, s] = stage.user.key().sign(&hash).unwrap();
