@@ -1,5 +1,5 @@
-"""Runs `erc7730 lint` without a network. Nothing is deployed at the addresses of the fixtures, so the tool gets the interfaces of the
-contracts in `proofs/evm/contracts` in the place of those that it would fetch, and compares the descriptors with them."""
+"""Runs `erc7730 lint` without a network. Nothing is deployed at the addresses of the fixtures. The tool therefore gets the interfaces of
+the contracts in `proofs/evm/contracts` instead of those that it would fetch, and compares the descriptors with them."""
 
 import json
 import sys
