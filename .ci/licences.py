@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds the dependency graph to deny.toml where cargo-deny is not installed: licences, bans and sources.
+"""Checks the dependency graph against deny.toml if cargo-deny is not installed: licences, bans and sources.
 
-Reads the tree that cargo itself resolves. A licence expression is satisfied if the allow-list satisfies it: one side of
-an OR, both sides of an AND.
+Reads the tree that cargo itself resolves. The allow-list must satisfy each licence expression: one side of an OR, and both
+sides of an AND.
 """
 import re
 import subprocess
@@ -11,7 +11,7 @@ import tomllib
 
 
 def satisfied(expression: str, allowed: set[str]) -> bool:
-    """Evaluates an SPDX expression; the old spelling `A/B` means `A OR B`."""
+    """Evaluates an SPDX expression. The old form `A/B` means `A OR B`."""
     tokens = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
 
     def any_of() -> bool:
@@ -43,7 +43,7 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
 
 
 def parents(package: str) -> set[str]:
-    """The crates that depend on one directly."""
+    """Returns the crates that directly depend on one."""
     name, version = package.split(" ")[:2]
     command = ["cargo", "tree", "--workspace", "--all-features", "--edges", "normal,build,dev", "--target", "all", "--locked"]
     command += ["--invert", f"{name}@{version.removeprefix('v')}", "--depth", "1", "--prefix", "depth", "--format", " {p}"]

@@ -1,13 +1,13 @@
-//! Beside single parts of alloy: signed calls are serialized by features that the wallet turned on.
+//! countersign with individual parts of alloy. Features that the wallet has enabled serialize signed calls.
 
 use countersign::evm::SignedOrder;
 use serde::Serializer;
 
-/// Serializes the signed calls of an order as JSON-RPC shows them.
+/// Serializes the signed calls of an order in the JSON-RPC format.
 ///
 /// # Errors
 ///
-/// The serializer's own.
+/// Returns the serializer's own error.
 pub fn serialize<S: Serializer>(signed: &SignedOrder, serializer: S) -> Result<S::Ok, S::Error> {
     let calls: Vec<alloy_consensus::TxEnvelope> = signed.transactions().into_iter().map(|transaction| transaction.native).collect();
     serializer.collect_seq(calls)

@@ -1,5 +1,5 @@
-//! Beside alloy with everything in it: what countersign verified goes to alloy's signers and providers without a conversion,
-//! and what alloy's providers return goes back.
+//! countersign with all of alloy. Verified orders go to alloy's signers and providers without conversion, and so does
+//! what the providers return.
 
 use std::error::Error;
 
@@ -15,11 +15,11 @@ use countersign::evm::{Evm, FundingPath, Payload, SignedOrder, TxContext, Unsign
 use countersign::family::SignWithAsync;
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Role};
 
-/// Verifies a response and prepares its calls at the fees that a provider estimates.
+/// Verifies a response, and prepares its calls with a provider's fee estimate.
 ///
 /// # Errors
 ///
-/// A refusal of the response.
+/// Returns the refusal of the response.
 pub fn prepare(
     (request, response, registry): (&CreateOrder, &[u8], &Registry),
     nonce: u64,
@@ -29,22 +29,22 @@ pub fn prepare(
     order.prepare(TxContext::eip1559(nonce, fees.max_fee_per_gas, fees.max_priority_fee_per_gas))
 }
 
-/// Prepares the gasless message only, and signs it with a key of alloy's.
+/// Prepares only the gasless message, and signs it with an alloy key.
 ///
 /// # Errors
 ///
-/// What the signer fails with, or a refusal.
+/// Returns the signer's error or a refusal.
 pub fn sign_gasless(order: &VerifiedOrder, signer: &PrivateKeySigner) -> Result<Option<String>, Box<dyn Error>> {
     let mut unsigned = order.prepare(FundingPath::Gasless)?;
     unsigned.sign_with(signer)?;
     Ok(unsigned.finish()?.gasless().map(|body| body.signature))
 }
 
-/// Has any asynchronous signer of alloy's sign.
+/// Signs with any asynchronous alloy signer.
 ///
 /// # Errors
 ///
-/// What the signer fails with, or a refusal.
+/// Returns the signer's error or a refusal.
 pub async fn sign<S>(unsigned: &mut UnsignedOrder, signer: &S) -> Result<(), <Evm as SignWithAsync<S>>::Error>
 where
     S: TxSigner<Signature> + Signer + Sync,
@@ -52,11 +52,11 @@ where
     unsigned.sign_with_async(signer).await
 }
 
-/// Sends the signed calls in their order.
+/// Sends the signed calls in order.
 ///
 /// # Errors
 ///
-/// What the node refuses.
+/// Returns the node's error.
 pub async fn send(provider: &impl Provider, signed: &SignedOrder) -> TransportResult<Vec<PendingTransactionBuilder<Ethereum>>> {
     let mut pending = Vec::new();
     for transaction in signed.transactions() {
@@ -66,18 +66,18 @@ pub async fn send(provider: &impl Provider, signed: &SignedOrder) -> TransportRe
     Ok(pending)
 }
 
-/// Tells which part of the order a transaction is that a wallet of its own broadcast.
+/// Returns the role in the order of a transaction that the wallet broadcast itself.
 ///
 /// # Errors
 ///
-/// What the node fails with, or the refusal of another transaction.
+/// Returns the node's error, or the refusal of a transaction that does not belong to the order.
 pub async fn find(provider: &impl Provider, order: &VerifiedOrder, hash: B256) -> Result<Option<Role>, Box<dyn Error>> {
     let Some(found) = provider.get_transaction_by_hash(hash).await? else { return Ok(None) };
     let envelope: &TxEnvelope = found.inner.inner();
     Ok(Some(order.matches(envelope)?))
 }
 
-/// Returns the contracts that the payloads of an order call, as a wallet shows them.
+/// Returns the contracts that an order's payloads call, for display in a wallet.
 #[must_use]
 pub fn called(unsigned: &UnsignedOrder) -> Vec<Address> {
     let requests = unsigned.requests().into_iter();

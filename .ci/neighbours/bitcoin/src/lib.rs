@@ -1,5 +1,6 @@
-//! Beside bdk: coins and change address of its wallet go in, seeds and external signers sign the PSBT that countersign made, a
-//! PSBT that the wallet made is checked before it is signed, and the wallet is told about the transaction that was sent.
+//! countersign with bdk. The wallet provides coins and a change address. Seeds and external signers sign
+//! countersign's PSBT. A PSBT that the wallet made is checked before it is signed, and sent transactions are
+//! registered with the wallet.
 
 use std::error::Error;
 
@@ -11,11 +12,11 @@ use countersign::bitcoin::bitcoin::consensus::encode;
 use countersign::bitcoin::{FeeRate, Selection, SignedOrder, UnsignedOrder, Utxo, VerifiedOrder};
 use countersign::{CreateOrder, Policy, Proposal, Refusal, Registry, Role};
 
-/// Verifies a response with its record, and pays it from the wallet's coins.
+/// Verifies a response with its record, and pays it with the wallet's coins.
 ///
 /// # Errors
 ///
-/// A refusal of the response or of a coin.
+/// Returns the refusal of the response or of a coin.
 pub fn prepare(
     (request, response, record, registry): (&CreateOrder, &[u8], &[u8], &Registry),
     wallet: &mut Wallet,
@@ -32,17 +33,17 @@ pub fn prepare(
 ///
 /// # Errors
 ///
-/// A refusal if the seed has no key for the coins.
+/// Returns a refusal if the seed has no key for the coins.
 pub fn sign(mut unsigned: UnsignedOrder, seed: &Xpriv) -> Result<SignedOrder, Refusal> {
     unsigned.sign_with(seed)?;
     Ok(unsigned.finish()?)
 }
 
-/// Attaches the PSBT that an external signer has signed, and proves every signature in it.
+/// Attaches a PSBT from an external signer, and verifies every signature in it.
 ///
 /// # Errors
 ///
-/// A refusal of the first signature that is not right.
+/// Returns the refusal of the first invalid signature.
 pub fn attach(mut unsigned: UnsignedOrder, signer: impl Fn(&Psbt) -> Psbt) -> Result<SignedOrder, Refusal> {
     for request in unsigned.requests().into_iter().take(1) {
         unsigned.attach(request.id, signer(&request.payload.psbt))?;
@@ -50,11 +51,11 @@ pub fn attach(mut unsigned: UnsignedOrder, signer: impl Fn(&Psbt) -> Psbt) -> Re
     Ok(unsigned.finish()?)
 }
 
-/// Has the wallet choose coins, change and fee itself, and checks what it made before it is signed.
+/// Lets the wallet choose coins, change and fee, and checks the result before it is signed.
 ///
 /// # Errors
 ///
-/// What the wallet fails with, or the refusal of another payment.
+/// Returns the wallet's error, or the refusal of another payment.
 pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder, seed: &Xpriv) -> Result<(Role, Psbt), Box<dyn Error>> {
     let deposit = order.deposit();
     let mut builder = wallet.build_tx();
@@ -65,16 +66,16 @@ pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder, seed: &Xpriv) -> Result<(
     Ok((role, psbt))
 }
 
-/// Finishes a PSBT that other keys have signed.
+/// Finalizes a PSBT that other keys have signed.
 ///
 /// # Errors
 ///
-/// What is missing from the payment.
+/// Returns what is missing from the payment.
 pub fn finish(wallet: &Wallet, payment: &mut Psbt) -> Result<bool, SignerError> {
     wallet.finalize_psbt(payment, SignOptions::default())
 }
 
-/// Tells the wallet about the transactions that were sent, and returns them as nodes take them.
+/// Registers the sent transactions with the wallet. Returns them in the format for nodes.
 pub fn sent(wallet: &mut Wallet, signed: &SignedOrder, at: u64) -> Vec<String> {
     let transactions: Vec<Transaction> = signed.transactions().into_iter().map(|transaction| transaction.native).collect();
     let hex = transactions.iter().map(encode::serialize_hex).collect();

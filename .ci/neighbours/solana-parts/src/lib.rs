@@ -1,5 +1,5 @@
-//! Beside the newest parts of the Solana SDK. Of the same major version the types are the same; those of a newer one are
-//! others, and a transaction goes there, and comes back, as bytes.
+//! countersign with the newest parts of the Solana SDK. With the same major version, the types are the same. With a
+//! newer one they differ, so transactions are passed as bytes in both directions.
 
 use std::error::Error;
 
@@ -9,39 +9,40 @@ use newest_signer::Signer as _;
 use solana_keypair::Keypair;
 use wincode::{ReadResult, WriteResult};
 
-/// The bytes of each signed transaction, by the encoding of the wallet's own solana-transaction.
+/// Returns the bytes of each signed transaction, encoded by the wallet's own solana-transaction.
 ///
 /// # Errors
 ///
-/// None for what countersign has signed.
+/// Never fails for transactions that countersign has signed.
 pub fn bytes(signed: &SignedOrder) -> WriteResult<Vec<Vec<u8>>> {
     let natives = signed.transactions().into_iter().map(|transaction| -> beside::versioned::VersionedTransaction { transaction.native });
     natives.map(|native| wincode::serialize(&native)).collect()
 }
 
-/// The same transactions in the types of the newest major version.
+/// Returns the same transactions in the types of the newest major version.
 ///
 /// # Errors
 ///
-/// None for what countersign has signed.
+/// Never fails for transactions that countersign has signed.
 pub fn newest(signed: &SignedOrder) -> ReadResult<Vec<newest::versioned::VersionedTransaction>> {
     signed.transactions().iter().map(|transaction| wincode::deserialize_exact(&transaction.bytes)).collect()
 }
 
-/// Compares a transaction of the newest major version, which an external wallet signed, with the order.
+/// Compares a transaction of the newest major version, signed by an external wallet, with the order.
 ///
 /// # Errors
 ///
-/// A refusal of any other transaction.
+/// Returns the refusal of any other transaction.
 pub fn role(order: &VerifiedOrder, sent: &newest::versioned::VersionedTransaction) -> Result<Role, Box<dyn Error>> {
     Ok(order.matches_bytes(&wincode::serialize(sent)?)?)
 }
 
-/// Has signers of both major versions of the SDK sign the gasless transaction. The compiler finds which one each is of.
+/// Signs the gasless transaction with signers from both major versions of the SDK. The compiler infers each signer's
+/// version.
 ///
 /// # Errors
 ///
-/// A refusal, also of a signer.
+/// Returns a refusal, or the signer's error.
 pub fn sign_gasless(order: &VerifiedOrder, signer: &Keypair, newest: &newest_keypair::Keypair) -> Result<[SignedOrder; 2], Box<dyn Error>> {
     let mut unsigned: UnsignedOrder = order.prepare(Gasless)?;
     unsigned.sign_with(signer)?;
@@ -50,11 +51,11 @@ pub fn sign_gasless(order: &VerifiedOrder, signer: &Keypair, newest: &newest_key
     Ok([unsigned.finish()?, other.finish()?])
 }
 
-/// The same without a feature: the signer gets bytes, and returns bytes.
+/// Signs without a feature: the signer receives bytes and returns bytes.
 ///
 /// # Errors
 ///
-/// A refusal, or an error of the signer.
+/// Returns a refusal, or the signer's error.
 pub fn sign_bytes(
     order: &VerifiedOrder,
     signer: &newest_keypair::Keypair,
@@ -64,7 +65,7 @@ pub fn sign_bytes(
     Ok(unsigned)
 }
 
-/// The messages that an order asks a wallet to sign, in the wallet's own type.
+/// Returns the messages that an order asks a wallet to sign, in the wallet's own type.
 #[must_use]
 pub fn messages(unsigned: &UnsignedOrder) -> Vec<beside_message::VersionedMessage> {
     unsigned.requests().into_iter().map(|SigningRequest { payload, .. }| payload).map(|transaction| transaction.message).collect()

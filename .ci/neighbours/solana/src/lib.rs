@@ -1,5 +1,5 @@
-//! Beside the RPC client: its blockhash goes in, a keypair of the SDK signs, and the transaction that countersign signed goes
-//! to it as it is.
+//! countersign with the RPC client. The client provides the blockhash, a keypair of the SDK signs, and the client
+//! sends the signed transaction unchanged.
 
 use std::error::Error;
 
@@ -14,16 +14,16 @@ use solana_keypair::Keypair;
 ///
 /// # Errors
 ///
-/// A refusal of the response.
+/// Returns the refusal of the response.
 pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Result<VerifiedOrder, Refusal> {
     countersign::solana::verify(Proposal::new(request, response), registry, &Policy::default())
 }
 
-/// Prepares the order with the client's blockhash and signs it with a signer of the SDK.
+/// Prepares the order with the client's blockhash, and signs it with a signer of the SDK.
 ///
 /// # Errors
 ///
-/// What the node or the signer fails with, or a refusal.
+/// Returns the node's or the signer's error, or a refusal.
 pub fn sign(client: &RpcClient, order: &VerifiedOrder, signer: &Keypair) -> Result<SignedOrder, Box<dyn Error>> {
     let mut unsigned = order.prepare(TxContext::new().with_blockhash(client.get_latest_blockhash()?))?;
     unsigned.sign_with(signer)?;
@@ -34,7 +34,7 @@ pub fn sign(client: &RpcClient, order: &VerifiedOrder, signer: &Keypair) -> Resu
 ///
 /// # Errors
 ///
-/// What the node refuses.
+/// Returns the node's error.
 pub fn send(client: &RpcClient, signed: &SignedOrder) -> ClientResult<Vec<solana_signature::Signature>> {
     let natives = signed.transactions().into_iter().map(|transaction| -> VersionedTransaction { transaction.native });
     natives.map(|native| client.send_transaction(&native)).collect()

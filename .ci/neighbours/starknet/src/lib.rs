@@ -1,5 +1,5 @@
-//! Beside starknet-rs: one `Felt`, its signers sign an order, its providers take the transaction, and the calls of an order go
-//! to its accounts.
+//! countersign with starknet-rs. Both have the same `Felt`. Its signers sign orders, its providers take the
+//! transactions, and its accounts the calls.
 
 use countersign::family::SignWithAsync;
 use countersign::starknet::{ApprovalStep, SignedOrder, Starknet, TxContext, UnsignedOrder, VerifiedOrder};
@@ -9,11 +9,11 @@ use starknet::core::types::{BroadcastedInvokeTransactionV3, Call, Felt, Resource
 use starknet::providers::{Provider, ProviderError};
 use starknet::signers::{LocalWallet, SigningKey};
 
-/// Verifies a response and prepares it with the nonce and the bounds of an account.
+/// Verifies a response, and prepares it with the nonce and resource bounds of an account.
 ///
 /// # Errors
 ///
-/// A refusal of the response.
+/// Returns the refusal of the response.
 pub fn prepare(
     (request, response, registry): (&CreateOrder, &[u8], &Registry),
     nonce: Felt,
@@ -24,11 +24,11 @@ pub fn prepare(
     order.prepare(TxContext::new(nonce, bounds.into()).with_public_key(key.verifying_key().scalar()))
 }
 
-/// Has a wallet of starknet-rs sign.
+/// Signs with a wallet of starknet-rs.
 ///
 /// # Errors
 ///
-/// What the wallet fails with, or a refusal.
+/// Returns the wallet's error or a refusal.
 pub async fn sign(unsigned: &mut UnsignedOrder, signer: &LocalWallet) -> Result<(), <Starknet as SignWithAsync<LocalWallet>>::Error> {
     unsigned.sign_with_async(signer).await
 }
@@ -37,7 +37,7 @@ pub async fn sign(unsigned: &mut UnsignedOrder, signer: &LocalWallet) -> Result<
 ///
 /// # Errors
 ///
-/// What the node refuses.
+/// Returns the node's error.
 pub async fn send(provider: &impl Provider, signed: &SignedOrder) -> Result<Vec<Felt>, ProviderError> {
     let mut hashes = Vec::new();
     for transaction in signed.transactions() {
@@ -47,7 +47,7 @@ pub async fn send(provider: &impl Provider, signed: &SignedOrder) -> Result<Vec<
     Ok(hashes)
 }
 
-/// The calls of an order, for an account that chooses nonce and fees itself.
+/// Returns the calls of an order, for an account that chooses nonce and fees itself.
 pub fn execution<'a, A: ConnectedAccount + Sync>(account: &'a A, order: &VerifiedOrder) -> ExecutionV3<'a, A> {
     let calls: Vec<Call> = order.deposit().calls(ApprovalStep::AsVerified).into_iter().map(|(_, call)| call.into()).collect();
     account.execute_v3(calls)

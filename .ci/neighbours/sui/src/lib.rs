@@ -1,4 +1,5 @@
-//! Beside Mysten's own crates: their object references go in, their keys sign, and their types come out.
+//! countersign with Mysten's own crates. They provide object references and keys, and receive the signed transactions
+//! in their own types.
 
 use std::error::Error;
 
@@ -12,16 +13,16 @@ use sui_crypto::ed25519::Ed25519PrivateKey;
 ///
 /// # Errors
 ///
-/// A refusal of the response.
+/// Returns the refusal of the response.
 pub fn verify(request: &CreateOrder, response: &[u8], registry: &Registry) -> Result<VerifiedOrder, Refusal> {
     countersign::sui::verify(Proposal::new(request, response), registry, &Policy::default())
 }
 
-/// Adds gas coins, signs with a key of Mysten's SDK, and returns the transaction as its clients take it.
+/// Adds gas coins and signs with a key of Mysten's SDK. Returns the transaction in the type for its clients.
 ///
 /// # Errors
 ///
-/// What the key fails with, or a refusal.
+/// Returns the key's error or a refusal.
 pub fn sign(order: &VerifiedOrder, coins: Vec<ObjectReference>, key: &Ed25519PrivateKey) -> Result<Vec<SignedTransaction>, Box<dyn Error>> {
     let mut unsigned = order.prepare(TxContext::new(1_000, 10_000_000, coins))?;
     unsigned.sign_with(key)?;
@@ -29,11 +30,11 @@ pub fn sign(order: &VerifiedOrder, coins: Vec<ObjectReference>, key: &Ed25519Pri
     Ok(signed.transactions().into_iter().map(|transaction| transaction.native).collect())
 }
 
-/// Has another signer of the SDK's pay for the gas: each signs the same transaction, and each signature is proven.
+/// Lets another signer of the SDK pay for the gas. Both sign the same transaction, and each signature is verified.
 ///
 /// # Errors
 ///
-/// What the signer fails with, or a refusal.
+/// Returns the signer's error or a refusal.
 pub fn sponsor(unsigned: &mut UnsignedOrder, signer: &impl SuiSigner) -> Result<(), Box<dyn Error>> {
     let payer: Option<Address> = unsigned.payloads().sponsor();
     assert!(payer.is_some(), "the wallet pays its own gas");
