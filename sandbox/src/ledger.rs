@@ -113,7 +113,7 @@ impl Ledger {
     /// # Errors
     ///
     /// Fails if the file cannot be read or has an invalid line, if another process has it open, or if an earlier
-    /// version left its orders beside it.
+    /// version left its orders in the same directory.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let failed = |source| LedgerError::Disk { path: path.to_owned(), source };
         let old = path.with_extension("redb");

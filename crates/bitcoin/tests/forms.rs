@@ -1,6 +1,6 @@
-//! What signers return: signatures with an explicit hash type, PSBTs of either version, files, and final transactions. The signatures with
-//! SIGHASH_ALL are those of bitcoinjs-lib (`outside.json`, written by `fixtures/generate/signers.mjs`), and PSBTs of version 2 are written by
-//! the `psbt-v2` crate.
+//! Tests the formats in which signers return their work: signatures with an explicit hash type, PSBTs of either
+//! version, files, and final transactions. bitcoinjs-lib made the signatures with SIGHASH_ALL (`outside.json`,
+//! written by `fixtures/generate/signers.mjs`). The `psbt-v2` crate writes the PSBTs of version 2.
 
 use std::collections::BTreeMap;
 

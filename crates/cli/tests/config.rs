@@ -1,4 +1,5 @@
-//! The configuration file: defaults for values that neither an argument nor the environment names. And amounts in whole units.
+//! Tests the configuration file, which has defaults for values given neither by an argument nor by the environment.
+//! Also tests amounts in whole units.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What stands before a question at a terminal, and what an answer does.
+//! Tests what is printed before a question at a terminal, and the effect of each answer.
 #![cfg(unix)]
 
 use std::fs;

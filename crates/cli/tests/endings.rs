@@ -1,4 +1,4 @@
-//! How orders end, as the program lists and explains it afterwards; and several refunds at once.
+//! Tests how the program lists and explains ended orders, and several refunds at once.
 
 use std::process::Output;
 

@@ -1,4 +1,4 @@
-//! How the following of an order ends: what the service states about it, replies that are lost, and what is said then.
+//! Tests how following an order ends: the service's statements, lost replies, and the resulting messages.
 
 use countersign_client::countersign::chains::UnixTime;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Kept orders, and what their recovery needs.
+//! Tests stored orders, and what their recovery needs.
 
 use std::process::Output;
 

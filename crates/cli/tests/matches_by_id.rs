@@ -1,4 +1,5 @@
-//! `countersign match --id`: a transaction that is read from its chain, of all six families, from endpoints that must agree.
+//! Tests `countersign match --id`, which reads a transaction of any of the six families from its chain. The endpoints
+//! must agree.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

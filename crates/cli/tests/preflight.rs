@@ -1,4 +1,5 @@
-//! What the user gave for a new order is checked before the service hears of it, and every problem is named at once.
+//! Tests that the user's input for a new order is checked before the service is contacted, and that every problem is
+//! reported at once.
 
 use crate::home::{out, said};
 use crate::support::{Reply, Seen, Server};

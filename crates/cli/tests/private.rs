@@ -1,4 +1,4 @@
-//! Files with keys, secrets and passwords: what is read, and who else could.
+//! Tests files with keys, secrets and passwords: which ones are read, and warnings about who else could read them.
 #![cfg(unix)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `countersign restore --phrase`: finds the orders of a rescue phrase again, and they end without the service.
+//! Tests `countersign restore --phrase`: it finds the orders of a rescue phrase, and they end without the service.
 //!
 //! The phrase, its secrets and its keys are vectors that another implementation made: crates/store/tests/vectors.
 

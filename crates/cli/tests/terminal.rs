@@ -1,4 +1,4 @@
-//! The program at a terminal of its own, with somebody who answers.
+//! Tests the program at a terminal of its own, with a user who answers.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! What else goes on beside a swap must not hold it up: a service that hangs, another process, an attempt that is repeated for hours.
+//! Tests that nothing else can hold up a swap: not a hanging service, another process, or an attempt that is repeated
+//! for hours.
 use crate::world;
 
 use std::path::Path;

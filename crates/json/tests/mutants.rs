@@ -1,4 +1,5 @@
-//! The list of mutants that no test notices: each entry names code that exists, and a reason. What was found to survive is in it.
+//! Tests the list of mutants that no test detects. Each entry must name existing code and a reason, and every known
+//! survivor must be listed.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

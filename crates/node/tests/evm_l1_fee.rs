@@ -1,4 +1,5 @@
-//! On an OP-stack chain, an account needs the coins for the fee of the chain below: before an order is paid, and before anything is signed.
+//! Tests that an account on an OP-stack chain has enough coins for the L1 fee, before an order is paid and before
+//! anything is signed.
 use crate::support;
 
 use countersign::evm::alloy_consensus::Transaction as _;

@@ -1,4 +1,5 @@
-//! What must hold before an order is paid, and before its secret leaves, on an EVM chain: each by a quorum, and only an answer is a yes.
+//! Tests the preconditions on an EVM chain for paying an order, and for sending its secret. A quorum decides each,
+//! and only an answer counts as a yes.
 use crate::support;
 
 use countersign::evm::alloy_primitives::Address;

@@ -1,4 +1,4 @@
-//! The loop that asks endpoints, in virtual time: who is waited for, how long, and what is remembered.
+//! Tests the loop that queries endpoints, in virtual time: which ones it waits for, how long, and what it remembers.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! The payment of an order in the transaction of another account, by what it did.
+//! Tests finding the payment of an order in another account's transaction, by its effects.
 
 use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Quorum, Reader};

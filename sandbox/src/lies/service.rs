@@ -17,7 +17,7 @@ pub enum ServiceLie {
     Html,
     /// After the payment, it denies that the order exists.
     Forgets,
-    /// The answer to a new order reports success, but has an error beside it.
+    /// The answer to a new order reports success, but also contains an error.
     OkBesideError,
     /// The answer to a new order consists of two documents.
     TwoDocuments,

@@ -1,4 +1,4 @@
-//! Small outputs that anybody can pay to the address of an HTLC, and endpoints that cannot prove what they show.
+//! Tests small outputs that anyone can pay to an HTLC's address, and endpoints that cannot prove their answers.
 
 use countersign_bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign_bitcoin::htlc::Leaf;

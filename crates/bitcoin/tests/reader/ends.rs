@@ -1,4 +1,4 @@
-//! Which output and which end of it an endpoint shows, and how much it is asked for.
+//! Tests which output an endpoint shows, how it ended, and how much is requested to find out.
 
 use countersign_bitcoin::bitcoin::{Amount, BlockHash, Transaction};
 use countersign_bitcoin::htlc::Leaf;

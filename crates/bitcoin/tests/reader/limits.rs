@@ -1,4 +1,4 @@
-//! How much an endpoint may return: what is within a limit is read, and one more is refused.
+//! Tests the limits on an endpoint's answers: an answer at the limit is read, and one above it is refused.
 
 use countersign_bitcoin::bitcoin::{Amount, Txid};
 use countersign_bitcoin::reader::{Htlc, NewestBlock, OnChain, Unspent};

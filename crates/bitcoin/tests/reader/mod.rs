@@ -1,5 +1,5 @@
-//! What one endpoint may show of an HTLC, and what it may not: an honest chain, every drift between two earlier readings, and every lie
-//! that a single answer can tell.
+//! Tests what one endpoint can show of an HTLC: an honest chain, the cases in which two earlier readings differed,
+//! and every lie in a single answer.
 mod chains;
 mod dust;
 mod ends;

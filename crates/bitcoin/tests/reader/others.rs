@@ -1,4 +1,4 @@
-//! Reading for other purposes than an HTLC: sending and fees.
+//! Tests readings other than of an HTLC: sending and fees.
 
 use countersign_bitcoin::Chain;
 use countersign_bitcoin::bitcoin::consensus::encode::serialize_hex;

@@ -1,4 +1,4 @@
-//! A transaction is checked before it is sent.
+//! Tests the check of a transaction before it is sent.
 
 use countersign_bitcoin::bitcoin::{Amount, Sequence, Transaction};
 use countersign_bitcoin::htlc::Leaf;

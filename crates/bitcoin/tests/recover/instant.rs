@@ -1,4 +1,4 @@
-//! Instant refunds: what is signed, and what of others is accepted.
+//! Tests instant refunds: what is signed, and which signatures of others are accepted.
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Sequence, Transaction, Witness};

@@ -1,4 +1,5 @@
-//! What a recovery spends, and from which fee on: the same rules for outputs of the caller and of the chain.
+//! Tests which outputs a recovery spends, and its minimum fee. The rules are the same for outputs from the caller and
+//! from the chain.
 
 use countersign_bitcoin::recover::{Exceptions, FundingSource};
 

@@ -1,4 +1,4 @@
-//! What `redeem --self` asks of the destination's chain before it prints the redemption of a restored order.
+//! Tests what `redeem --self` reads from the destination chain before it prints a restored order's redemption.
 
 use countersign::{Leg, OrderRecord, Registry, evidence::HtlcTerms};
 use countersign_testkit::chain::evm::Evm;

@@ -1,4 +1,4 @@
-//! Restored orders that are over by the service's word alone.
+//! Tests restored orders that have ended only according to the service.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What was printed or handed out is a note, and never a permission.
+//! Tests that a record of what was printed or handed out is only a note, never a permission.
 
 use super::*;
 

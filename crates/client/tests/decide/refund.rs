@@ -1,4 +1,4 @@
-//! The refund: by itself when nothing else is left, and at once when the owner asks for it.
+//! Tests refunds: automatic if nothing else is left, and immediate on the owner's request.
 
 use countersign_client::countersign::chains::UnixTime;
 use countersign_client::driver::decide_refund;

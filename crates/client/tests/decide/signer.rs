@@ -1,4 +1,4 @@
-//! A secret that only the owner's signer may know.
+//! Tests a secret that only the owner's signer may know.
 
 use super::*;
 

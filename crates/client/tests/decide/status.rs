@@ -1,4 +1,4 @@
-//! A status, as programs and people read it.
+//! Tests the status as programs and people read it.
 
 use super::*;
 

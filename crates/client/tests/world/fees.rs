@@ -1,5 +1,6 @@
-//! What the owner offers for a place in a block: from what the endpoints show, by the rules of each family. Whatever one of three shows,
-//! it is at most twice what honest ones lead to, and four times if it takes the place of a transaction that is overdue.
+//! Computes the owner's fees from the endpoints' answers, by each family's rules. Whatever one of three endpoints
+//! shows, the fee is at most twice that of honest answers. If it replaces an overdue transaction, it is at most four
+//! times that.
 
 use countersign_client::countersign::bitcoin::reader::{FeeEstimation, NamedChain, OnChain as OnBitcoin, fees as bitcoin_fees};
 use countersign_client::countersign::evm::Fees;

@@ -1,4 +1,4 @@
-//! What happens on the chains, in its order, whenever somebody looks.
+//! Applies the events on the chains in order, up to the time of each reading.
 
 use countersign_client::countersign::bitcoin::htlc::Leaf;
 use countersign_client::countersign::evm::alloy_primitives::B256;

@@ -1,5 +1,5 @@
-//! The world of the driver's tests and of the storms: a service, chains with their mempools, a solver and an owner, in virtual time.
-//! What happens is worked out whenever somebody looks.
+//! The world of the driver's tests and of the storms, in virtual time: a service, chains with their mempools, a
+//! solver and an owner. Events are computed when the world is read.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What honest endpoints show of an order.
+//! Tests what honest endpoints show of an order.
 
 use countersign_core::reader::{Agree, Known, Next};
 use countersign_core::{EvmGeneration, Finding, Generation, HtlcState, HtlcTerms, Network, SecretHash};

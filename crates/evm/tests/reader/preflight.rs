@@ -1,4 +1,4 @@
-//! The preflight: what is asked before anything is signed, and what the answers let pass.
+//! Tests the preflight: what is read before anything is signed, and which answers permit it.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Headers and storage proofs: what they prove, and that everything else proves nothing and contradicts nothing.
+//! Tests headers and storage proofs: what they prove, and that anything else neither proves nor contradicts anything.
 
 use countersign_core::reader::Fault;
 use countersign_core::{Finding, HtlcState, HtlcTerms, U256};

@@ -1,4 +1,4 @@
-//! What one or two rounds answer: amounts, nonces, fees, receipts, receivers and contracts.
+//! Tests readings of one or two rounds: amounts, nonces, fees, receipts, receivers and contracts.
 
 use std::cell::RefCell;
 

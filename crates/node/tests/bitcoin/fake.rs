@@ -1,4 +1,4 @@
-//! HTTP in front of the Esplora servers of chains in memory: honest, or with some answers replaced.
+//! HTTP in front of Esplora servers with in-memory chains. They are honest, or some answers are replaced.
 
 use countersign::chains::UnixTime;
 use std::collections::BTreeMap;

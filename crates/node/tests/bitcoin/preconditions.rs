@@ -1,4 +1,4 @@
-//! What must hold before an order is paid whose owner receives coins of a Bitcoin-like chain.
+//! Tests the preconditions for paying an order whose owner receives coins of a Bitcoin-like chain.
 
 use countersign::wire::OrderRecord;
 use countersign::{

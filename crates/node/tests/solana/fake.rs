@@ -1,4 +1,4 @@
-//! The in-memory cluster behind an HTTP front.
+//! The in-memory cluster behind an HTTP interface.
 
 use countersign::chains::UnixTime;
 use std::collections::BTreeMap;

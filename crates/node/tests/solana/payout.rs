@@ -1,4 +1,4 @@
-//! Whether a payout will arrive: the mint, the receiver, and the account that pays the fee.
+//! Tests whether a payout will arrive: the mint, the receiver, and the account that pays the fee.
 
 use countersign::solana::Address;
 use countersign::solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account};

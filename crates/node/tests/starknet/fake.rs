@@ -1,4 +1,4 @@
-//! The HTTP front of a chain in memory.
+//! The HTTP interface of an in-memory chain.
 
 use countersign::chains::UnixTime;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What must hold before an order is paid and before its secret leaves.
+//! Tests the preconditions for paying an order, and for sending its secret.
 
 use countersign::starknet::{Felt, read};
 use countersign::{

@@ -1,4 +1,4 @@
-//! What must hold before an order is paid whose owner receives coins on Sui.
+//! Tests the preconditions for paying an order whose owner receives coins on Sui.
 
 use countersign::{
     Policy, Registry, U256,

@@ -1,4 +1,5 @@
-//! Signing again what was sent and not executed: a single endpoint may have kept it to itself.
+//! Tests that a sent transaction that was not executed is signed again, because a single endpoint may have withheld
+//! it.
 
 use countersign::recover::Recovery;
 use countersign::sui::sui_sdk_types::GasPayment;

@@ -1,4 +1,4 @@
-//! Signing again what was sent and is not in a block: a single endpoint may have kept it to itself.
+//! Tests that a sent transaction that is in no block is signed again, because a single endpoint may have withheld it.
 
 use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};

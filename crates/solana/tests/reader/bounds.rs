@@ -1,4 +1,4 @@
-//! The last value that is accepted, and the first that is not.
+//! Tests the last value that is accepted, and the first that is refused.
 
 use countersign_core::U256;
 use countersign_core::chains::Network;

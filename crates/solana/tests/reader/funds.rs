@@ -1,4 +1,4 @@
-//! The preflight of a deposit: what is enough, and what a simulation must do.
+//! Tests the preflight of a deposit: which balances are enough, and what a simulation has to do.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A table of lies: for each answer of each round, everything that it could be instead.
+//! Tests a table of lies: every answer of every round is replaced by everything else that it could be.
 
 use countersign_core::reader::{Failure, FailureKind, RpcError};
 

@@ -1,4 +1,4 @@
-//! What is read besides HTLCs.
+//! Tests readings other than of HTLCs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What becomes of a transaction that was sent.
+//! Tests how the status of a sent transaction is read.
 
 use countersign_core::reader::{Answer, Fate, Fault, Known, Observation, Request};
 use countersign_starknet::reader::FateOf;

@@ -1,4 +1,5 @@
-//! What a transaction may cost and move: the limits of the policy, the sender's funds, and the size of a simulation.
+//! Tests what a transaction may cost and transfer: the policy's limits, the sender's funds, and the size of a
+//! simulation.
 
 use countersign_core::reader::{Fault, Known, Observation, Sending as _};
 use countersign_core::{ApprovalStep, Code, Policy, U256};

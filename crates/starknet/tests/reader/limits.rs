@@ -1,4 +1,5 @@
-//! How much an endpoint may return, and what is read at the edges: in the newest block, and at a block that is only partly marked.
+//! Tests how much an endpoint may return, and reading at the limits: in the newest block, and at a block that is only
+//! partly marked.
 
 use countersign_core::reader::{Answer, Fault, Known, Observation, Request};
 use countersign_core::{Finding, HtlcState, HtlcTerms};

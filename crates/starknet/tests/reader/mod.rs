@@ -1,5 +1,5 @@
-//! Reading the chain through the machines alone: no answer of an endpoint, whatever it is, makes an HTLC look funded or redeemed that
-//! the chain does not show as such.
+//! Tests the readers without I/O. No answer of an endpoint may make an HTLC look funded or redeemed if the chain does
+//! not show it so.
 
 mod fate;
 mod funds;

@@ -1,4 +1,4 @@
-//! Checking, sending, following and describing through the machines alone.
+//! Tests checking, sending, following and describing, with the readers alone.
 
 use countersign_core::reader::{Agree, Answer, Fault, Known, Machine, Observation, Reader, Request, Sent, Submission};
 use countersign_core::{Code, Network, U256};

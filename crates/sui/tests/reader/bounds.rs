@@ -1,4 +1,4 @@
-//! The last answer that is accepted, the first that is not, and what looks like the right thing and is another.
+//! Tests the last answer that is accepted, the first that is refused, and answers that only look right.
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Fault, Known, Sending};

@@ -1,4 +1,4 @@
-//! What becomes of a transaction that was sent.
+//! Tests how the status of a sent transaction is read.
 
 use countersign_core::reader::{Fate, Fault, Known, Observation, Submission};
 use countersign_sui::reader::FateOf;

@@ -1,4 +1,5 @@
-//! What an honest chain shows of an HTLC, and where two readings of it once differed: `U1` to `U9`, `E1`, `E2`, `G1` to `G4`.
+//! Tests what an honest chain shows of an HTLC, including the cases in which two readings once differed: `U1` to
+//! `U9`, `E1`, `E2`, `G1` to `G4`.
 
 use countersign_core::reader::{Agree, Fault, Known, Observation, Quorum};
 use countersign_core::{Account, Family, HtlcState, HtlcTerms, LockedHtlc, SecretHash, U256};

@@ -1,4 +1,4 @@
-//! How much a node may return, and what is read at the edges: in the newest block, and at equal times.
+//! Tests how much a node may return, and reading at the limits: in the newest block, and at equal times.
 
 use countersign_core::reader::{Answer, Fault, Known, Observation, Reader, Sending as _};
 use countersign_core::{Code, Finding, HtlcState};

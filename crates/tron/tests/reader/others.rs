@@ -1,4 +1,4 @@
-//! What is read besides HTLCs.
+//! Tests readings other than of HTLCs.
 
 use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
 use countersign_core::{BlockHeight, Code, Network, UnixTime};

@@ -1,4 +1,5 @@
-//! What an endpoint shows of an account's permissions, against what the wallet names and who has signed.
+//! Tests the account permissions that an endpoint shows, compared with the permission that the wallet names and with
+//! the signatures.
 
 use countersign_core::reader::{Ask, Fault};
 use countersign_core::{Code, Refusal, U256};

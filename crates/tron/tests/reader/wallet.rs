@@ -1,4 +1,5 @@
-//! What a wallet asks before it signs: what requests name, how calls end, and what a transaction costs and moves.
+//! Tests what a wallet reads before it signs: the contents of requests, how calls end, and what a transaction costs
+//! and transfers.
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request, RpcError, Sent};
 use countersign_core::{BlockHeight, Code, SecretHash};
