@@ -156,7 +156,7 @@ fn a_payment_is_raised_with_the_same_coins_and_the_same_deposit() {
         assert_eq!(transaction.output[1].script_pubkey, sent.output[1].script_pubkey);
         assert!(transaction.is_explicitly_rbf(), "it can be raised again");
         assert_ne!(transaction.compute_txid(), sent.compute_txid());
-        // What the inputs hold is in the outputs and the fee.
+        // The inputs equal the outputs plus the fee.
         assert_eq!(payment.fee.to_sat(), 70_000 - LOCKED - transaction.output[1].value.to_sat());
         // BIP-125: the old fee, and 1 sat/vB for the relay of the new transaction. Signatures may be a few bytes shorter than the maximum.
         let least = old_fee + vsize(&payment);
@@ -165,7 +165,7 @@ fn a_payment_is_raised_with_the_same_coins_and_the_same_deposit() {
             Some(_) => assert!((least..least + 6).contains(&payment.fee.to_sat()), "{} of {least}", payment.fee.to_sat()),
         }
     }
-    // Raised once more, from what was raised.
+    // The raised payment is raised once more.
     let raised = transaction::replacement(&order, &sent, &prevouts, FeeRate::from_whole(10)).expect("a raise");
     let unsigned = raised.payloads().payment.clone().expect("coins").transaction().clone();
     assert!(transaction::replacement(&order, &unsigned, &prevouts, FeeRate::from_whole(10)).is_ok());
@@ -182,7 +182,7 @@ fn a_payment_is_raised_only_within_its_change_and_the_policy() {
     assert_eq!(refused(&order, &paid, &prevouts, 100), at(Code::InsufficientFunds, "/utxos"));
     assert_eq!(refused(&order, &paid, &prevouts, 1_001), at(Code::FeeRateTooHigh, "/fee_rate"));
     assert_eq!(refused(&order, &paid, &[], 5), at(Code::TransactionMismatch, "/sent"));
-    // Coins that are said to hold less than the payment spends.
+    // Coins that supposedly hold less than the payment spends.
     assert_eq!(
         refused(&order, &paid, &[TxOut { value: Amount::from_sat(51_000), ..prevouts[0].clone() }], 5),
         at(Code::TransactionMismatch, "/sent")

@@ -45,7 +45,7 @@ fn transaction(unsigned: UnsignedOrder) -> String {
     hex::encode(&unsigned.finish().expect("everything is signed").transactions()[0].bytes)
 }
 
-/// The 65th byte stays in the witness, and in what is stored.
+/// The 65th byte remains in the witness and in the stored signature.
 #[test]
 fn schnorr_signatures_with_sighash_all_are_proven_and_kept() {
     for case in outside() {
@@ -69,7 +69,7 @@ fn schnorr_signatures_with_sighash_all_are_proven_and_kept() {
         for text in [hex::encode(signature), hex::encode_upper(signature), hex::encode_prefixed(signature)] {
             let mut unsigned = fresh();
             unsigned.attach_text(RequestId::Input(0), &text).expect("a signature");
-            // What is stored and shown is the same signature.
+            // The stored and the displayed signature are the same.
             let [(id, kept)] = unsigned.signatures().try_into().expect("one signature");
             assert_eq!((id, kept.to_string()), (RequestId::Input(0), hex::encode(signature)));
             assert_eq!(transaction(unsigned), expected, "{name}");

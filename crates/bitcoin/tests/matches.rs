@@ -12,7 +12,7 @@ use countersign_testkit::{Case, TestResult, fixture, received, verified, wallet}
 
 const CASES: [&str; 3] = ["bitcoin-p2wpkh", "bitcoin-every-kind", "bitcoin-every-kind-litecoin"];
 
-/// What bitcoinjs-lib signed for a case.
+/// Returns what bitcoinjs-lib signed for a case.
 fn signed(case: &Case) -> Transaction {
     let hex = case.expect()["artefacts"]["deposit"]["signed"].as_str().expect("hex").to_owned();
     encode::deserialize_hex(&hex).expect("a transaction")

@@ -240,7 +240,7 @@ fn litecoins_change_is_made_by_its_own_dust_limit() -> TestResult {
     Ok(())
 }
 
-/// Off line nobody knows what nodes relay today. A rate that was read from them has no warning.
+/// Offline, it is unknown what nodes relay today. A rate that was read from them causes no warning.
 #[test]
 fn a_rate_that_older_nodes_do_not_relay_has_a_warning_off_line() {
     let is_warned = |rate: &str, from_nodes| {

@@ -216,7 +216,7 @@ fn the_summary_of_an_instant_refund_has_the_sum_of_all_outputs() -> TestResult {
     Ok(())
 }
 
-/// A refusal says what the recovery would cost, and what it would pay.
+/// A refusal states what the recovery would cost, and what it would pay.
 #[test]
 fn a_fee_that_is_too_high_is_shown_with_its_cost() {
     let (swap, secret) = (swap(), Some(&SECRET));
@@ -298,7 +298,7 @@ fn a_fee_has_ceilings() -> TestResult {
     // About 130 vB: 650 of 1,000.
     assert_eq!(refused(deducted(1_000, "5")), above_payout);
     assert!(deducted(1_000, "3").is_ok());
-    // The fee may be as high as what is left, and no higher.
+    // The fee may equal the remaining amount, but not exceed it.
     let vsize = payment(&deducted(1_000, "3")?).vsize;
     assert!(deducted(6 * vsize, "3").is_ok());
     assert_eq!(refused(deducted(6 * vsize - 1, "3")), above_payout);

@@ -153,7 +153,7 @@ fn a_refused_signature_changes_nothing() {
     let good = external(&signed_psbt(&case));
     unsigned.attach_text(RequestId::Input(0), &good[0].1).expect("the signature of input 0");
     let before = artefacts::<Bitcoin>(&unsigned);
-    // The signature of another input, and a PSBT with a valid signature beside an invalid one.
+    // The signature of another input, and a PSBT with a valid and an invalid signature.
     unsigned.attach_text(RequestId::Input(0), &good[1].1).expect_err("another input's");
     let mut psbt = signed_psbt(&case);
     let taproot: Vec<_> = (0..5).filter(|index| psbt.inputs[*index].tap_key_sig.is_some()).collect();

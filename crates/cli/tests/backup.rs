@@ -148,7 +148,7 @@ fn no_copy_of_a_state_directory_uses_a_secret_of_another() {
     assert_eq!(hashes.iter().filter(|hash| **hash == hashes[0]).count(), 1, "{hashes:?}");
 }
 
-/// What a killed process leaves while it creates an order.
+/// The files that a killed process leaves while it creates an order.
 #[test]
 fn an_interrupted_creation_is_neither_listed_nor_counted() {
     let kept = Kept::new("interrupted");

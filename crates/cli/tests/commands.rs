@@ -132,7 +132,7 @@ fn commands(home: &Home, prefix: &[&str]) -> BTreeSet<String> {
     let help = out(&home.run("", &[prefix, &["--help"]].concat()));
     let Some((_, rest)) = help.split_once("\nCommands:\n") else { return [prefix.join(" ")].into() };
     let names = rest.lines().take_while(|line| line.starts_with("  ")).filter_map(|line| line.strip_prefix("  "));
-    // A line of another column goes on.
+    // A line of another column continues.
     let names = names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
     names.filter(|name| *name != "help").flat_map(|name| commands(home, &[prefix, &[name]].concat())).collect()
 }
@@ -368,7 +368,7 @@ fn the_command_that_refunds_without_the_service_can_be_pasted() {
     assert_eq!(gone.seen().len(), calls, "the service is not asked");
 }
 
-/// What is to be paid waits until the policy says what it means. A refund waits for nothing.
+/// A payment waits until the policy's meaning is clear. A refund waits for nothing.
 #[test]
 fn a_limit_for_a_misspelt_name_stops_what_is_to_be_paid_and_nothing_else() {
     let whole = Whole::new("misspelt limit");

@@ -63,7 +63,7 @@ fn a_no_says_that_an_order_exists_and_how_to_go_on() {
         }
         assert!(!is_paid(&server), "{typed:?}");
     }
-    // The order is there, and the command goes on with it.
+    // The order exists, and the command continues with it.
     let resume = format!("countersign swap --resume {id}");
     let Some(screen) = answer(&whole.home, &server.base, &[&asking(&whole.resume)[..], &["--full"]].concat(), &[(QUESTION, "n\n")]) else {
         return;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, said};
 use crate::support::{Fixture, Reply, Seen, Server, Service, Step};
 
-/// A node of Base that keeps what was sent, and shows no payment.
+/// A node of Base that records what was sent, and shows no payment.
 fn node(fixture: &Fixture) -> (Server, Arc<Mutex<Vec<String>>>) {
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
     let (request, response, record) = (fixture.create(), fixture.response.to_string(), fixture.at(Step::Created).to_string());
@@ -75,7 +75,7 @@ fn a_refused_message_is_paid_with_transactions_by_command() {
     let node = format!("base={}", node.base);
     let mut resume = vec!["swap", "--resume", fixture.order_id(), "--registry", &registry, "--key-file", &key, "--node", &node];
     resume.extend(["--policy", &policy, "--yes", "--poll", "20", "--service-secret", "--trust-the-service"]);
-    // `--yes` was given before anybody knew that gas has to be paid.
+    // `--yes` was given before it was known that gas has to be paid.
     let refused = home.run(&server.base, &resume);
     assert!(refused.status.code() == Some(1) && said(&refused).contains("contract_signature_refused"), "{}", said(&refused));
     let offered = format!("--resume {}", fixture.order_id());

@@ -15,7 +15,7 @@ use crate::matches::{Line, World};
 use crate::matches_by_id::evm_json;
 use crate::support::{Reply, Server};
 
-/// What a node of Tron says about the transaction of a contract with several owners that pays for an order.
+/// Returns a Tron node's answer about a transaction of a contract with several owners that pays for an order.
 fn info(line: &Line, id: &str, more: u64) -> Value {
     let swap = &line.value["order"]["source_swap"];
     let amount = swap["amount"].as_str().unwrap().parse::<u64>().unwrap() + more;
@@ -33,7 +33,7 @@ fn info(line: &Line, id: &str, more: u64) -> Value {
     json!({"id": id, "blockNumber": 60_000_000, "contractResult": [""], "receipt": {"result": "SUCCESS"}, "log": logs})
 }
 
-/// What a node of Starknet says about the transaction of a paymaster that pays for an order.
+/// Returns a Starknet node's answer about a transaction of a paymaster that pays for an order.
 fn receipt(line: &Line, id: &str, more: u64) -> Value {
     let swap = &line.value["order"]["source_swap"];
     let amount = swap["amount"].as_str().unwrap().parse::<u64>().unwrap() + more;
@@ -49,7 +49,8 @@ fn receipt(line: &Line, id: &str, more: u64) -> Value {
     })
 }
 
-/// What a node of Solana says about a transaction of a program that calls the instruction of an order's own transaction for the owner.
+/// Returns a Solana node's answer about a program's transaction that calls the instruction of an order's own
+/// transaction for the owner.
 fn called(line: &Line, encoding: &str, change: impl FnOnce(&mut Vec<u8>)) -> (Value, String) {
     let own = read::transaction(&line.paying().0).unwrap().message;
     let keys = own.static_account_keys();
@@ -127,7 +128,7 @@ fn a_payment_of_another_account_is_proven_by_its_effect() {
     }
 }
 
-/// A node of Tron that shows one transaction, and what it did.
+/// A Tron node that shows one transaction and its effects.
 fn tron_node(sent: Value, info: Value) -> Server {
     Server::start(move |seen| match seen.path() {
         "/wallet/getblockbynum" => {
@@ -159,7 +160,7 @@ fn rpc(result: impl Fn(&str) -> Value + Send + Sync + 'static) -> Server {
     })
 }
 
-/// The owner's own transaction, in an answer that says that it failed: it locked nothing.
+/// The owner's own transaction, in an answer that reports failure: it locked nothing.
 #[test]
 fn an_own_transaction_that_failed_is_refused() {
     let world = World::new("failed");
@@ -245,7 +246,7 @@ fn an_own_payment_that_failed_is_refused_by_the_id() {
     }
 }
 
-/// A transaction of another account that has a form which no order's has: what it did shows the payment nevertheless.
+/// A transaction of another account in a form that no order has. Its effects still show the payment.
 #[test]
 fn a_payment_in_a_transaction_that_cannot_be_read_is_found_by_the_id() {
     let world = World::new("effect-unread");
@@ -273,7 +274,8 @@ fn a_payment_in_a_transaction_that_cannot_be_read_is_found_by_the_id() {
     }
 }
 
-/// By the id of a transaction that is not the order's: what it did shows the payment, if enough endpoints agree.
+/// Matches by the id of a transaction that is not the order's. Its effects show the payment, if enough endpoints
+/// agree.
 #[test]
 fn a_payment_of_another_account_is_found_by_the_id() {
     let world = World::new("effect-id");

@@ -41,7 +41,7 @@ fn an_order_that_is_complete_by_the_services_word_is_listed_and_explained_so() {
     assert!(people.contains("complete*") && people.contains("only the service's word"), "{people}");
     assert!(!people.contains("swap --resume") && people.lines().all(|line| line.chars().count() <= 100), "{people}");
 
-    // As it was paid: the secret is public today, and that is no reason against the order.
+    // The order as it was paid. That the secret is public today is not a reason against it.
     let short = &id[..8];
     let page = whole.home.path.join("order.html");
     let explained = whole.home.run(NOWHERE, &["explain", short, "--html", page.to_str().unwrap()]);
@@ -69,7 +69,7 @@ fn an_order_that_is_complete_by_the_services_word_is_listed_and_explained_so() {
     let again = whole.home.run(NOWHERE, &["explain", "--registry", &registry, "--case", &order_file, "--order", &today]);
     assert!(again.status.code() == Some(1) && said(&again).contains("record_secret_known"), "{}", said(&again));
 
-    // What happens later counts more than the statement.
+    // Later events count more than the statement.
     journal(&store(&whole.home), &id, UnixTime::from_secs(1), vec![Event::sending(Delivery::Secret)]);
     assert_eq!((&listed()["stage"], &listed()["stated"]), (&json!("redeeming"), &Value::Null));
 }
@@ -123,7 +123,7 @@ fn an_order_that_is_not_paid_is_not_a_question_of_trust() {
         (output.status.code(), document(&output)["error"]["code"].clone())
     };
     assert_eq!(run(&server.base), (Some(1), json!("not_paid")));
-    // Nobody can say whether another wallet has paid it.
+    // It is unknown whether another wallet has paid it.
     assert_eq!(run(NOWHERE), (Some(4), json!("evidence_needed")));
     *whole.service.step.lock().unwrap() = Step::SourceFunded;
     assert_eq!(run(&server.base), (Some(4), json!("evidence_needed")));

@@ -208,7 +208,7 @@ fn a_theft_ends_with_5_if_the_secret_is_really_out() {
     whole.create(&server.base);
     journal(&whole, vec![Event::OnChain { what: Delivery::Funding }]);
     let registry = registry(&whole);
-    // Nobody has the secret: the service is not believed.
+    // The secret is unknown here, so the service is not believed.
     *record.lock().unwrap() = with_theft(&whole, None);
     let (code, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &[]), "look at your address");
     assert!(code.is_none() && told.contains("states that the order is lost"), "{code:?} {told}");
@@ -353,7 +353,7 @@ fn the_alarm_carries_only_a_redemption_that_was_just_signed() {
         );
         *record.lock().unwrap() = whole.service.fixture.at(Step::DestinationFunded);
         let registry = registry(&whole);
-        // Half of the timelock is over.
+        // Half of the timelock has passed.
         let node = locked(&whole, 300);
         let endpoint = format!("arbitrum={}", node.base);
         let (_, told) = whole.home.run_until(&server.base, &watch(&whole, &registry, &["--node", &endpoint, "--json"]), "\"alarm\"");

@@ -72,7 +72,8 @@ fn complete(kind: &str, mut fixture: Fixture, round: usize, faults: &Arc<AtomicU
     let mut arguments = vec!["swap", "--registry", &registry, "--policy", &policy, "--resume", &id, "--wallet", &wallet, "--yes"];
     arguments.extend(["--poll", "20", "--service-secret", "--trust-the-service"]);
     for _ in 0..20 {
-        // Nobody knows the secrets of these orders, so the program goes on after the service says that they are complete.
+        // The secrets of these orders are unknown, so the program continues after the service reports that they are
+        // complete.
         let (code, said) = home.run_until(&server.base, &arguments, "states that the order is complete");
         match code {
             None => {

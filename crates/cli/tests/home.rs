@@ -46,7 +46,7 @@ impl Home {
         self.path.join(".local/share/countersign/orders").join(id.to_lowercase()).join(document)
     }
 
-    /// Keeps an order, as if it had been created here.
+    /// Stores an order as if it had been created here.
     pub fn keep(&self, id: &str, request: &Value, response: &Value, secret: Option<&Secret>) {
         let store = countersign_store::Store::open(self.path.join(".local/share/countersign")).unwrap();
         let case = json!({ "id": id, "request": request, "response": response }).to_string();

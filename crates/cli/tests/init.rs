@@ -216,7 +216,7 @@ const NODES: &str = "endpoints of chains (empty for none):";
 const OWNERS: &str = "separated by spaces (empty for none):";
 const KEY: &str = "key that pays (empty for none):";
 
-/// A wrong answer is told at once, in words of the question, and asked for again; the right ones before it are kept.
+/// A wrong answer is reported at once, and the question is repeated. Earlier right answers are kept.
 #[cfg(unix)]
 #[test]
 fn a_wrong_answer_is_asked_for_again() {

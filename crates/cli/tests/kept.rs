@@ -39,7 +39,7 @@ impl Kept {
         self.home.run(NOWHERE, &[arguments, &["--registry", &self.registry]].concat())
     }
 
-    /// Runs the program for JSON; the exit code, and what it printed.
+    /// Runs the program with JSON output. Returns the exit code and the output.
     pub fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
         let output = self.run(&[arguments, &["--json"]].concat());
         (output.status.code(), serde_json::from_str(&out(&output)).unwrap_or_else(|_| panic!("{}", said(&output))))

@@ -254,7 +254,7 @@ fn a_stored_order_needs_no_files() {
     assert!(output.status.code() == Some(2) && said(&output).contains("not in the state directory"), "{}", said(&output));
 }
 
-/// An approval above the amount is the order's, and said.
+/// An approval above the amount belongs to the order, and is reported.
 #[test]
 fn what_a_wallet_changed_although_it_may_is_shown() {
     let world = World::new("allowed");
@@ -302,7 +302,7 @@ fn a_changed_byte_is_refused() {
     }
 }
 
-/// What is no transaction at all is an error of the input, and says what to pass.
+/// Input that is not a transaction at all is an input error, which states what to pass.
 #[test]
 fn files_of_the_wrong_form_say_what_to_pass() {
     let world = World::new("input");
@@ -471,7 +471,7 @@ fn several_keys_sign_under_one_name() {
     assert!(code == 2 && shown.to_string().contains("two signatures for initiate"), "{shown}");
 }
 
-/// What is on its way is not signed any more.
+/// A transaction that is already on its way is not signed any more.
 #[test]
 fn the_policy_does_not_forbid_to_sign_what_was_sent() {
     let world = World::new("policy");

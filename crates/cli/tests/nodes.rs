@@ -4,7 +4,7 @@ use crate::home::{Home, NOWHERE, out, said};
 use crate::support::{Fixture, Reply, Seen, Server};
 use serde_json::{Value, json};
 
-/// A hash that no block has: `node check` shows what it is told.
+/// A hash that no block has. `node check` prints what the node returns.
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
 /// Returns what a token of the fixtures shows as its decimals.
@@ -177,7 +177,7 @@ fn endpoints_that_are_not_safe_or_misspelt_are_refused_without_being_shown() {
     }
 }
 
-/// What evidence will need is asked, and what a quorum denies is not "ok".
+/// The reads that evidence will need are tried, and a denial by a quorum is not "ok".
 #[test]
 fn what_the_endpoints_do_not_serve_is_named() {
     let checked = Checked::new("serves");
@@ -191,7 +191,7 @@ fn what_the_endpoints_do_not_serve_is_named() {
     }
 }
 
-/// Three keys of one host are one voice, and said to be.
+/// Three keys of one host count as one endpoint, and the program says so.
 #[test]
 fn endpoints_of_one_host_are_said_to_count_once() {
     let checked = Checked::new("provider");

@@ -19,7 +19,7 @@ impl User {
         Self { home, fixture, registry }
     }
 
-    /// Runs the program with nothing that listens, and returns what it said with exit code 2.
+    /// Runs the program while nothing listens. Returns its output with exit code 2.
     fn told(&self, arguments: &[&str]) -> String {
         let output = self.home.run(NOWHERE, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));

@@ -58,7 +58,7 @@ fn a_pipe_or_a_device_is_no_key_file() {
         let output = home.run(NOWHERE, &["backup", "b", "--password-file", file, "--state", &state]);
         assert!(output.status.code() == Some(2) && said(&output).contains(why), "{file}: {}", said(&output));
     }
-    // What a shell hands over is read: `--key-file <(pass show key)`.
+    // A file from the shell is read: `--key-file <(pass show key)`.
     let mut child = Command::new(env!("CARGO_BIN_EXE_countersign"))
         .args(["sign", "--registry", &registry, "--case", &case, "--key-file", "/dev/stdin"])
         .stdin(Stdio::piped())

@@ -130,7 +130,7 @@ fn a_batch_answers_a_line_before_the_next_one_comes() {
         for id in ["evm-token-approval-exact", "evm-token-approval-unlimited", "evm-token-approval-exact"] {
             // Blank lines do not count.
             input.write_all(format!("{}\n \n\n", case(id)).as_bytes()).expect("a pipe");
-            // Far longer than any case takes: what fails here waits for ever.
+            // Far longer than any case takes. A failure here would wait for ever.
             let line = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("an answer to the line before the next one");
             assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["id"], id);
         }
@@ -203,7 +203,7 @@ fn documents_may_come_apart_and_keys_from_a_file_the_environment_or_stdin() {
     assert_eq!(json(&output)["artefacts"]["initiate"]["tx_hash"], expected(id)["initiate"]["tx_hash"]);
     assert_eq!(sign(&[], b"").status.code(), Some(2));
 
-    // An external signer: what prepare prints is signed elsewhere, and attach gives the same transaction.
+    // With an external signer, the output of prepare is signed elsewhere, and attach returns the same transaction.
     let prepared = json(&run(&[&["prepare"][..], &documents].concat(), b""));
     let digest = prepared["requests"].as_array().unwrap().iter().find(|request| request["name"] == "typed_data").unwrap();
     assert_eq!(digest["digest"], expected(id)["typed_data"]["digest"]);

@@ -72,7 +72,7 @@ fn a_signer_reads_the_file_and_its_own_file_is_read() {
         let attached = with("attach", &["--signature", &format!("psbt={}", deposit["signed"].as_str().unwrap())]);
         assert_eq!(answer(&attached)["artefacts"]["deposit"], deposit, "{id}");
 
-        // A file of another payment, one that is cut, and one that says nothing.
+        // A file for another payment, a truncated one, and an empty one.
         let mut other = transaction.clone();
         other.output[0].value = other.output[0].value.checked_sub(Amount::ONE_SAT).unwrap();
         let mut cut = signed.serialize();

@@ -138,7 +138,7 @@ fn prepare_shows_what_devices_show() {
     assert_eq!(document.get("hashes"), None);
 }
 
-/// Whoever writes a receipt chooses its policy, and a receipt has free text.
+/// The writer of a receipt chooses its policy, and a receipt has free text.
 #[test]
 fn a_receipt_says_under_which_policy_it_is_proven() {
     let world = World::new("receipt-policy");

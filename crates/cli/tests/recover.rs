@@ -360,7 +360,7 @@ fn bitcoin_takes_flags_or_a_wallet_context() {
         assert_eq!(refused(&with(json!({ "funding": [] }))), "funding_mismatch /wallet/funding");
         assert_eq!(refused(&with(json!({ "sender": to }))), "unexpected_field /wallet/sender");
         assert_eq!(refused(&with(json!({ "change_address": to }))), "unexpected_field /wallet/change_address");
-        // A coin of the wallet pays the fee, and what is recovered arrives whole.
+        // A coin of the wallet pays the fee, so the recovered amount arrives whole.
         let coin = Fixture::load(if id.ends_with("litecoin") { "bitcoin-every-kind-litecoin" } else { "bitcoin-p2wpkh" }).wallet["utxos"]
             [0]
         .clone();

@@ -124,7 +124,7 @@ fn one_key_is_read_once_and_used_for_the_orders_of_its_family() {
         assert_eq!(said(&output).matches("stdin has no key of evm").count(), if is_used { 0 } else { 2 }, "{}", said(&output));
         assert!(!said(&output).contains(&*key), "{}", said(&output));
     }
-    // What is no key on any chain is not left out.
+    // A key that is valid on no chain is not left out.
     let server = refunds.serve();
     let output = refunds.home.run_with(&server.base, &command, &[], &format!("KEY={of_solana}"));
     assert!(output.status.code() == Some(2) && said(&output).contains("name with ="), "{}", said(&output));

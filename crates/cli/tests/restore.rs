@@ -387,7 +387,7 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     assert!(loaded.journal.is_empty(), "nothing was signed: {:?}", loaded.journal);
     // The next order has a secret of another branch.
     assert_ne!(store.next_index().unwrap().branch, 0);
-    // The order itself is in the list, and is no reason to stop.
+    // The list contains the order itself, which is not a reason to stop.
     *hide.lock().unwrap() = true;
     let output = home.run(&server.base, &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));

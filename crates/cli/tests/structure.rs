@@ -90,7 +90,7 @@ fn modules_have_no_circles() {
     let modules = modules();
     let graph: BTreeMap<_, _> = modules.iter().map(|(name, source)| (name.clone(), named(source))).collect();
     assert!(graph.len() > 30 && graph.values().map(BTreeSet::len).sum::<usize>() > 100, "{graph:?}");
-    // What is not a module is declared in main.rs, which uses every module.
+    // main.rs declares everything that is not a module, and uses every module.
     for (module, names) in &graph {
         let unknown: Vec<_> = names.iter().filter(|name| !graph.contains_key(*name)).collect();
         assert!(unknown.is_empty(), "{module} uses {unknown:?} of main");

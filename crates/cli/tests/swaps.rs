@@ -48,7 +48,7 @@ fn swap_dry_run_and_order_watch_work_for_every_kind_of_source() {
             }
         });
         let watch = ["order", "watch", fixture.order_id(), "--registry", &registry, "--poll", "30", "--trust-the-service", "--json"];
-        // Nobody knows these secrets, so the service's word is not enough to call the order complete: it is followed.
+        // These secrets are unknown, so the service's word is not enough to call the order complete. It is followed.
         let (code, told) = home.run_until(&server.base, &watch, "states that the order is complete");
         ender.join().unwrap();
         assert!(code.is_none() && told.contains("look at your address"), "{kind}: {code:?} {told}");
@@ -89,7 +89,7 @@ fn one_order_that_cannot_be_read_stops_no_new_swap() {
     fs::write(whole.home.path.join(".local/share/countersign/orders").join("66".repeat(32)), "a file").unwrap();
     let output = whole.run(&server.base, &whole.begin);
     assert!(output.status.success() && out(&output).contains("complete"), "{}", said(&output));
-    // What arrived, to whom, and in which transaction.
+    // The amount that arrived, the recipient, and the transaction.
     let owner = whole.service.fixture.request["destination"]["owner"].as_str().unwrap();
     assert!(
         out(&output).lines().any(|line| line.contains("complete") && line.contains("redeemed to") && line.contains(owner)),
@@ -202,7 +202,7 @@ fn a_redemption_that_was_lost_is_tried_again() {
     let lines = server.lines();
     let redeems: Vec<_> = (0..lines.len()).filter(|index| lines[*index].ends_with("action=redeem")).collect();
     assert_eq!(redeems.len(), 3);
-    // Each after a look at the record.
+    // Each follows a read of the record.
     assert!(redeems.iter().all(|index| lines[index - 1].starts_with("GET")), "{lines:?}");
 }
 
@@ -221,7 +221,7 @@ fn an_offer_that_pays_too_little_is_not_taken() {
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
 
-/// A quote is only a promise: the floor holds for what the order says, also in a run that does not name it again.
+/// A quote is only a promise. The minimum applies to the order itself, even in a run that does not state it again.
 #[test]
 fn a_floor_holds_for_the_record_and_in_later_runs() {
     let whole = Whole::new("floor");
@@ -255,7 +255,7 @@ fn a_quote_for_something_else_is_refused() {
     }
 }
 
-/// Only the owner's own look at the chain, or an explicit choice, lets the secret leave.
+/// Only the owner's own reading of the chain, or an explicit choice, releases the secret.
 #[test]
 fn without_evidence_the_program_asks_the_user() {
     let whole = Whole::new("evidence");
@@ -414,7 +414,7 @@ fn a_gasless_message_waits_for_the_approval() {
     assert!(home.run(&server.base, &create).status.success());
     let mut resume = vec!["swap", "--registry", &registry, "--resume", fixture.order_id(), "--wallet", &wallet, "--json"];
     resume.extend(["--yes", "--poll", "20", "--service-secret"]);
-    // With --yes nobody reads a warning: only those pass that the policy accepts.
+    // With --yes nobody reads warnings, so only those that the policy accepts may pass.
     let refused = home.run(&server.base, &resume);
     assert!(refused.status.code() == Some(1) && said(&refused).contains("warning_not_accepted"), "{}", said(&refused));
     assert!(said(&refused).contains("redeem_key_not_yours"), "the warning is printed all the same");
@@ -429,7 +429,7 @@ fn a_gasless_message_waits_for_the_approval() {
     assert!(message.starts_with("broadcast the approval before 20"), "it says until when: {message}");
     assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
     resume.extend(["--approved", "--trust-the-service"]);
-    // Nobody knows the secret of this order, so the service's word does not end it.
+    // The secret of this order is unknown, so the service's word does not end it.
     let (code, told) = home.run_until(&server.base, &resume, "states that the order is complete");
     assert!(code.is_none(), "{told}");
     let patch = server.seen().into_iter().find(|seen| seen.method == "PATCH").unwrap();

@@ -42,14 +42,14 @@ code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 print(json.dumps({"code": code, "said": said.decode(errors="replace"), "left": steps}))
 "#;
 
-/// What was on the screen, and how the program ended.
+/// The text on the screen, and how the program ended.
 pub struct Screen {
     pub code: i64,
     pub said: String,
 }
 
 impl Screen {
-    /// Returns what was on the screen before a text.
+    /// Returns the text on the screen before another text.
     pub fn before(&self, text: &str) -> &str {
         self.said.split_once(text).unwrap_or_else(|| panic!("{text:?} in {}", self.said)).0
     }

@@ -215,7 +215,8 @@ fn the_command_that_redeems_without_the_service_can_be_pasted() {
     for part in ["redeem --self", "--state", "--registry", "--key-file"] {
         assert!(line.contains(part), "{line}");
     }
-    // Without a connection it says what it needs, and nothing else is missing. With one it asks the chain, not the service.
+    // Without a connection it states what it needs, and nothing else is missing. With one, it reads the chain and
+    // does not ask the service.
     let alone = paste(&whole.home, NOWHERE, line);
     assert!(alone.status.code() == Some(2) && said(&alone).contains("connect the chain with --node"), "{line}: {}", said(&alone));
     let connected = paste(&whole.home, NOWHERE, &format!("{line} --node {endpoint}"));
@@ -235,7 +236,7 @@ fn the_command_that_redeems_without_the_service_can_be_pasted() {
             "base=https://base.example/key",
         ],
     );
-    // What may be a key of the endpoint is left out of what is shown.
+    // Parts that may be a key of the endpoint are left out of the output.
     assert!(said(&refund).contains("--node base=https://base.example/KEY"), "{}", said(&refund));
     assert!(!said(&refund).contains("base.example/key"), "{}", said(&refund));
 }
@@ -264,7 +265,7 @@ fn ctrl_c_says_how_to_go_on() {
     }
 }
 
-/// Paid, and then the record says something else: nobody has to sign it any more.
+/// The order is paid, and then the record changes: nothing has to be signed any more.
 #[test]
 fn after_the_payment_words_say_how_to_take_it_back() {
     let whole = Whole::new("paid-and-refused");

@@ -113,7 +113,7 @@ async fn a_transport_works_behind_any_pointer() {
     maybe(boxed);
 }
 
-/// An error's message says what failed and why, and printing its sources too repeats nothing.
+/// An error's message states what failed and why. Printing its sources as well repeats nothing.
 #[test]
 fn errors_say_why_once() {
     fn says(error: &dyn std::error::Error, why: &str) {
@@ -126,7 +126,7 @@ fn errors_say_why_once() {
     }
     let refusal = || Refusal::new(Code::AmountZero, "/amount");
     let why = refusal().to_string();
-    // The body is the service's, so nobody is told to correct it.
+    // The body comes from the service, so the user is not told to correct it.
     let found = refusal().finding().to_string();
     assert!(!Error::Shape(refusal()).to_string().contains(refusal().remedy()));
     for (error, why) in [(Error::Shape(refusal()), &found), (Error::Input(refusal()), &why), (Error::Refused(refusal()), &why)] {
@@ -217,7 +217,7 @@ async fn a_chain_that_is_needed_and_not_connected_is_named() {
     let progress = waits(&driver).await;
     assert!(matches!(progress.status, Status::Waiting { on: WaitingFor::Evidence(Hold::Unclear(_)) }), "{progress:?}");
     assert_eq!(progress.trouble, not_connected("arbitrum"));
-    // Whoever trusts the service needs the chain only for the redemption.
+    // A user who trusts the service needs the chain only for the redemption.
     let driver = driver.with_trust(Some(TrustTheService));
     world.may_redeem.store(false, Ordering::SeqCst);
     assert_eq!(waits(&driver).await.trouble, None);
@@ -246,11 +246,11 @@ async fn a_payment_that_the_service_does_not_submit_is_reported() {
         let progress = rests().await;
         assert_eq!((progress.status, progress.trouble), (Status::Paying, Some(Trouble::NotSubmitted)));
     }
-    // No payment of another kind is made beside it.
+    // No payment of another kind is made in addition.
     assert_eq!(world.end(&id).0, 1);
 }
 
-/// A result that says the same as the one before is not a change, although times that the service states may differ.
+/// A result that equals the previous one is not a change, although times that the service states may differ.
 #[tokio::test(start_paused = true)]
 async fn only_what_changed_is_reported() {
     let world = Worlds::new(0, Plan { solver: Solver::Never, ..Plan::honest() });

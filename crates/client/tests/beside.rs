@@ -62,13 +62,13 @@ async fn check_delay(seeds: u64, plan: Plan) {
     }
 }
 
-/// The service answers nothing any more once the owner has paid.
+/// The service stops answering once the owner has paid.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_hangs_delays_a_redemption_by_a_poll_and_two_seconds() {
     check_delay(20, Plan { service: vec![Service::HangsOncePaid], ..Plan::honest() }).await;
 }
 
-/// Two of three endpoints are well, and two must agree. The third is the first to be asked.
+/// Two of three endpoints are healthy, and two must agree. The third is asked first.
 #[tokio::test(start_paused = true)]
 async fn one_bad_endpoint_of_three_delays_a_redemption_by_a_poll_and_two_seconds() {
     for third in [Bad::Hangs, Bad::Lies(Lie::Absent), Bad::Lags(7_200)] {
@@ -145,7 +145,7 @@ async fn a_journal_stays_short_whatever_is_tried_again() {
     }
 }
 
-/// The reply to the payment is lost. Whether it may have been sent is known after the act.
+/// The reply to the payment is lost. Whether the payment may have been sent is known after the attempt.
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_reply_the_order_may_be_paid() {
     let world = Worlds::new(0, Plan { service: vec![Service::LosesReplies], ..Plan::honest() });
@@ -206,7 +206,8 @@ async fn where_the_owner_cannot_pay_for_a_refund_the_relayer_is_asked() {
     assert!(world.is_refunded(&id));
 }
 
-/// The twin of the test above. The owner has an account on the destination chain and no coin for fees. That is as good as no account.
+/// The counterpart of the test above. The owner has an account on the destination chain but no coin for fees, which
+/// is as good as no account.
 #[tokio::test(start_paused = true)]
 async fn where_the_owner_cannot_pay_for_a_redemption_the_relayer_is_asked() {
     for is_allowed in [true, false] {

@@ -14,13 +14,13 @@ use futures_util::FutureExt as _;
 use world::Worlds;
 use world::plan::Plan;
 
-/// What the signer does with what it gets.
+/// How the signer treats its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
     /// It never replies.
     Hangs,
     Signs,
-    /// The owner does not agree to what is shown.
+    /// The owner declines what is shown.
     Declines,
     NotNow,
     Fails,
@@ -136,7 +136,7 @@ async fn the_journal_says_that_the_secret_may_be_out_before_a_signer_gets_it() {
     let [journal] = <[_; 1]>::try_from(hanging.seen(Purpose::Redemption)).unwrap();
     assert_eq!(journal.last(), Some(&Event::SecretLeaving { path: SecretRoute::Signer }));
     assert!(load(&store, &id).secret_has_left());
-    // The next one goes on, and asks again.
+    // The next run continues and asks again.
     let signing = owner(&world, &store, Does::Signs, Does::Signs);
     assert_eq!(run(&driver(&signing), DAYS).await, Some(Outcome::Complete));
     assert_eq!(world.end(&id), (1, true, false));
@@ -212,7 +212,7 @@ async fn what_the_signer_did_not_send_is_not_paid() {
         }
         let kept = load(&store, &id);
         assert!(!kept.may_be_paid(), "{does:?}");
-        // Nobody was asked to sign what the owner declined.
+        // The signer was not asked to sign what the owner declined.
         assert_eq!(kept.journal.is_empty(), does == Does::Declines, "{does:?}");
         // The owner changes their mind.
         *owner.pays.lock().unwrap() = Does::Signs;

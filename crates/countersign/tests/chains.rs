@@ -73,7 +73,7 @@ fn registry(name: &str, id: &str, block_time: &str) -> Registry {
 fn row(chain: &Chain, listed: &Chain) -> String {
     let (name, id, profile) = (chain.name(), &chain.record.id, chain.profile);
     let Pace { contract, nominal, fastest, .. } = chain.pace;
-    // What a registry gives comes first.
+    // The registry's values come first.
     let (was, is) = (chain.pace, listed.pace);
     assert_eq!((is.contract, is.nominal, is.fastest), (7_000, 7_000, was.fastest.min(7_000)), "{name}");
     let [window, age, ahead] = [profile.payment_window, profile.max_head_age, profile.max_head_ahead()].map(|time| time.as_secs());

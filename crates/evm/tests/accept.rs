@@ -74,7 +74,7 @@ fn transactions_and_submission_are_those_of_the_outside_tools() -> TestResult {
             assert_eq!(format!("0x{}", hex::encode(&transaction.bytes)), part["signed"], "{}", case.id);
             assert_eq!(transaction.id, part["tx_hash"], "{}", case.id);
             assert_eq!(transaction.native.encoded_2718(), transaction.bytes, "{}", case.id);
-            // Decoding the bytes gives the same transaction.
+            // Decoding the bytes returns the same transaction.
             assert_eq!(TxEnvelope::decode_2718(&mut transaction.bytes.as_slice())?, transaction.native, "{}", case.id);
             assert_eq!(signed.verified().unwrap().match_with_warnings(&transaction.native)?.0, transaction.role, "{}", case.id);
         }

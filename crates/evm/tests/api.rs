@@ -136,7 +136,7 @@ fn typed_documents_and_a_json_line_are_one_order() {
     }
 }
 
-/// The terms of an order have as values what the summary has as text.
+/// The terms of an order contain the same values as the text of the summary.
 #[test]
 fn terms_are_the_requests_and_the_payloads() {
     for case in fixtures::<Evm>().unwrap() {

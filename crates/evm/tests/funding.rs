@@ -136,13 +136,13 @@ fn approvals_are_sent_as_planned() -> TestResult {
         assert_eq!((*last, initiate.input()), (Role::Initiate, &order.deposit().initiate.data));
         assert_eq!((initiate.nonce(), initiate.value()), (first + u64::try_from(expected.len())?, U256::ZERO));
     }
-    // The builder gives the same result as the plan.
+    // The builder returns the same result as the plan.
     let built = TxContext::eip1559(1, 2, 2).with_approval(ApprovalStep::Exact).with_allowance_reset();
     assert_eq!(built.approvals, plan(ApprovalStep::Exact).with_reset());
     Ok(())
 }
 
-/// Native coins need no approval, whatever the plan says.
+/// Native coins need no approval, whatever the plan contains.
 #[test]
 fn native_coins_are_sent_with_the_call_alone() -> TestResult {
     let case = fixture::<Evm>("evm-native-typed-data");

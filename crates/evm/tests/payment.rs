@@ -38,7 +38,7 @@ fn encoded(data: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// The logs of the order's own call, by a contract that gives it this swap id.
+/// The logs of the order's own call, from a contract that uses this swap id.
 fn logs(order: &VerifiedOrder, id: &str) -> Vec<Value> {
     let data = order.deposit().terms.destination_data.as_ref().map(|data| with_data(order, id, data));
     [initiated(order, id)].into_iter().chain(data).collect()
@@ -202,7 +202,7 @@ fn a_bundle_that_does_not_pay_the_order_is_refused() {
         ("/receipts/0/logs/1/address", json!(Address::repeat_byte(9)), "/receipts"),
         ("/receipts/0/logs/1/topics/2", json!(B256::repeat_byte(9)), "/receipts"),
         ("/receipts/0/logs/1/topics/0", json!(B256::repeat_byte(9)), "/receipts"),
-        // Another redeemer, timelock, initiator, contract or chain gives another id.
+        // Another redeemer, timelock, initiator, contract or chain leads to another id.
         ("/receipts/0/logs/1/topics/1", json!(B256::repeat_byte(9)), "/receipts/0/logs/1/topics/1"),
         ("/receipts/0/logs/1/topics/3", json!(more), at),
         ("/receipts/0/logs/1/topics", json!([log["topics"][0], log["topics"][1], log["topics"][2]]), at),
@@ -275,7 +275,7 @@ fn a_malformed_event_with_destination_data_is_refused() {
     let topics = honest["receipts"][0]["logs"][1]["topics"].clone();
     let at = "/receipts/0/logs/1";
     for (member, value, location) in [
-        // The event of another contract, and of another order, says nothing about this one.
+        // The event of another contract or order proves nothing about this one.
         ("/address", json!(Address::repeat_byte(9)), "/receipts/0/logs/0"),
         ("/topics/2", json!(B256::repeat_byte(9)), "/receipts/0/logs/0"),
         ("/topics/1", json!(B256::repeat_byte(9)), "/receipts/0/logs/1/topics/1"),
@@ -298,7 +298,7 @@ fn a_second_payment_in_a_bundle_is_refused() {
     let case = fixture::<Evm>(CASE);
     let (order, id) = (verified::<Evm>(&case), recorded_id(&case));
     let log = initiated(&order, &id);
-    // The same secret hash under other terms: whoever knows the secret takes both.
+    // The same secret hash under other terms: anyone who knows the secret can take both.
     let other = initiated(&order, &"ab".repeat(32));
     assert_eq!(refused(&order, &status(&order, &[log.clone(), other.clone()])), "/receipts/0/logs/1/topics/1");
     assert_eq!(refused(&order, &status(&order, &[other, log.clone()])), "/receipts/0/logs/0/topics/1");

@@ -59,7 +59,7 @@ fn a_policy_file_limits_a_timelock_in_seconds() -> TestResult {
     Ok(())
 }
 
-/// What could not be checked is a warning, and the policy may refuse warnings.
+/// Anything that could not be checked is a warning, and the policy may refuse warnings.
 #[test]
 fn a_refused_warning_refuses_the_order() -> TestResult {
     let id = "evm-token-approval-unlimited";
@@ -109,7 +109,7 @@ fn a_timelock_above_the_listed_one_is_a_warning() -> TestResult {
     let mut policy = Policy::default();
     policy.refused_warnings.insert(Code::TimelockAboveListed);
     assert_eq!(under(CASE, &registry_listing("base", 1), &policy).unwrap_err().code(), Code::WarningRefused);
-    // What is signed is the same.
+    // The signed data is the same.
     let case = fixture::<Evm>(CASE);
     assert_eq!(
         under(CASE, &registry_listing("base", 1), &Policy::default())?.deposit().initiate,

@@ -11,7 +11,7 @@ use countersign_testkit::tree::{self, Tree};
 use countersign_testkit::{Case, fixture, fixtures, registry, shared, verified, with_verified};
 use serde_json::{Value, json};
 
-/// Reads a file that may exist beside the project.
+/// Reads a file that may exist outside the project.
 fn beside(name: &str) -> Option<String> {
     match shared(name) {
         Ok(text) => Some(String::from_utf8(text).unwrap()),

@@ -9,7 +9,7 @@ use countersign_testkit::lines::{difference, output, warning_codes};
 use countersign_testkit::{project, registry};
 use serde_json::Value;
 
-/// Returns what is wrong with a result.
+/// Returns how a result differs from the expected one.
 fn wrong(case: &Value, got: &Value) -> Option<String> {
     let expect = &case["expect"];
     if case["result"] == "invalid" {

@@ -60,7 +60,7 @@ fn the_tables_of_known_chains_are_the_code() {
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/spec/chains.md is behind crates/chains: run with UPDATE=1");
 }
 
-/// Replaces what is between `<!-- name -->` and `<!-- end of name -->`.
+/// Replaces the text between `<!-- name -->` and `<!-- end of name -->`.
 fn with_table(text: &str, name: &str, table: &str) -> String {
     let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
     let (before, rest) = text.split_once(&start).unwrap();

@@ -64,7 +64,7 @@ fn external_signatures_are_proven() {
     assert_eq!(code(objects::attach(&mut unsigned, &request.name, &format!("0x{}1b", "11".repeat(64)))), "signature_mismatch");
     assert_eq!(code(objects::attach(&mut unsigned, &request.name, "{\"contract\": 1}")), "wrong_type");
     assert_eq!(code(objects::attach(&mut unsigned, &request.name, "{\"contract\"")), "json_syntax");
-    // The signer of one request may not answer another one.
+    // The signer of one request must not answer another one.
     let both = "{\"contract\": \"0x\"}, \"typed_data\": {\"contract\": \"0x\"}";
     assert_eq!(code(objects::attach(&mut unsigned, &request.name, both)), "json_syntax");
     assert_eq!(objects::artefacts(&unsigned), objects::artefacts(&prepare()), "a refused signature changes nothing");

@@ -218,7 +218,7 @@ fn every_test_that_the_proofs_name_exists() {
     assert!(named > 15, "{named}");
 }
 
-/// Replaces what is between `<!-- name -->` and `<!-- end of name -->`.
+/// Replaces the text between `<!-- name -->` and `<!-- end of name -->`.
 fn with_table(text: &str, name: &str, table: &str) -> String {
     let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
     let (before, rest) = text.split_once(&start).unwrap();

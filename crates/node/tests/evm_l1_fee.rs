@@ -21,7 +21,7 @@ const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 const ORACLE: &str = "0x420000000000000000000000000000000000000f";
 const ACCOUNT: Address = Address::repeat_byte(0x77);
 const OTHER: Address = Address::repeat_byte(0x5a);
-/// What honest endpoints say that one transaction pays for the chain below, in wei.
+/// The L1 fee of one transaction according to honest endpoints, in wei.
 const L1_FEE: u64 = 1_000_000_000_000;
 /// The gas limit of a redemption and of a refund.
 const GAS_LIMIT: u64 = 300_000;

@@ -83,7 +83,7 @@ const COMPONENTS: [(&str, &str); 6] = [
     ("the tip that is asked for", "eth_maxPriorityFeePerGas"),
 ];
 
-/// What a liar answers to a method; `None` where it tells the truth.
+/// Returns a liar's answer to a method, or `None` where it is honest.
 type Lie = Box<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 
 /// The lies about one component: numbers, an error, and nothing.

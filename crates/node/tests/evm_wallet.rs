@@ -447,7 +447,7 @@ async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
     nodes(delegated(magic), 2).check_signed(&signed).await.unwrap();
     let error = nodes(delegated("0x"), 2).check_signed(&signed).await.unwrap_err();
     assert_eq!(refused(&error).0, Code::ContractSignatureRefused);
-    // One endpoint that says otherwise decides nothing.
+    // One endpoint that disagrees decides nothing.
     let split = chain().lying(|host, method, _| (host == "a.example" && method == "eth_getCode").then(|| json!("0x6001")));
     assert_eq!(nodes(split, 2).check_signed(&signed).await.unwrap_err().code().name(), "node_disagree");
     // A chain that is not connected says nothing; one that is says nothing about the orders of another.

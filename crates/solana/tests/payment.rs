@@ -183,7 +183,7 @@ fn every_version_and_encoding_shows_the_payment() {
     }
 }
 
-/// Who pays the rent is no term of an order.
+/// The payer of the rent is not a term of an order.
 #[test]
 fn another_sponsor_may_pay_the_rent() {
     let order = order(TOKEN);

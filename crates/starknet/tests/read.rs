@@ -46,7 +46,7 @@ fn each_generation_is_read_in_its_own_way() {
     assert_eq!([Generation::NOVEMBER_2025, Generation::CLIENT_3_1_3].map(read::access), [Ok(Access::Getter); 2]);
     let unknown = read::access(Generation::JULY_2025).expect_err("it is not known").to_string();
     assert!(unknown.contains("not known"), "{unknown}");
-    // Nothing is read for this generation, not even that there is no order.
+    // Nothing is read for this generation, not even the absence of an order.
     assert!(read::order(Generation::JULY_2025, &[Felt::ZERO; 7]).is_err());
     assert!(read::event(Generation::JULY_2025, &[read::REFUNDED, Felt::ONE], &[]).is_err());
 }

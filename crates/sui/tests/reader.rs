@@ -12,7 +12,7 @@ use countersign_core::{Finding, HtlcState, HtlcTerms};
 use countersign_sui::reader::Htlc;
 use countersign_testkit::chain::sui::{Ledger, terms};
 
-/// What a reader asked: the methods of each round.
+/// The methods that a reader called in each round.
 type Asked = Vec<Vec<String>>;
 
 fn method(request: &Request) -> String {

@@ -79,7 +79,7 @@ impl Machine for Height {
     }
 }
 
-/// What one endpoint does.
+/// How an endpoint behaves.
 #[derive(Debug, Clone, Copy)]
 struct Endpoint {
     chain: u64,
@@ -207,7 +207,7 @@ async fn others_are_waited_for_only_while_they_can_help() {
     assert!(seconds == 4 && quorum.heard().count() >= 2, "{seconds}");
     let (quorum, seconds) = World::new(&[HONEST, low, Endpoint { takes: None, ..HONEST }], 2).read(&Memory::default(), 1, 50).await;
     assert_eq!((quorum.heard().count(), seconds), (2, 2 + 2), "two seconds of grace");
-    // Nobody else can help: the answer is known at once.
+    // No other endpoint can help, so the answer is known at once.
     let (_, seconds) = World::new(&[low, low, Endpoint { takes: None, ..HONEST }], 2).read(&Memory::default(), 1, 50).await;
     assert_eq!(seconds, 2);
 }
@@ -249,7 +249,7 @@ async fn an_absurd_height_of_one_endpoint_is_forgotten_and_a_laggard_is_found() 
     assert_eq!((height("0"), height("1"), height("2")), (100, 100, 0));
     *world.endpoints.lock().unwrap() = vec![Endpoint { height: 90, ..HONEST }; 3];
     let (quorum, _) = world.read(&memory, 2, 50).await;
-    // The same story at an absurd height is remembered only as high as the others have reached.
+    // The same result at an absurd height is remembered only up to the height that the others have reached.
     let world_of_equals = World::new(&[Endpoint { height: 1_000_000, ..HONEST }, HONEST, HONEST], 2);
     let fresh = Memory::default();
     world_of_equals.read(&fresh, 1, 50).await;

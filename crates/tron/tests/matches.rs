@@ -120,7 +120,7 @@ fn what_a_wallet_changes_although_it_may_is_said() -> TestResult {
     let suffixed = changed(&case, &key, |_, trigger| trigger.data.extend([0x80, 0x21]));
     assert_eq!(matched(&suffixed)?, (Role::Initiate, vec![Code::CalldataSuffix]));
     assert_eq!(order.matches(&suffixed), Ok(Role::Initiate), "it is information");
-    // Where nobody would read it, it is refused.
+    // Where it would not be shown, it is refused.
     for transaction in [approved(&order, U256::MAX - U256::from(1)), approved(&order, amount + U256::from(1))] {
         let refusal = order.matches(&transaction).expect_err("a warning");
         assert_eq!((refusal.code(), refusal.location()), (Code::TransactionMismatch, ""));

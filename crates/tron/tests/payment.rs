@@ -148,7 +148,7 @@ fn a_transaction_that_does_not_pay_the_order_is_refused() {
         ("/log/2/address", json!(bare([9; 20])), "/log"),
         ("/log/2/topics/2", json!(bare([9; 32])), "/log"),
         ("/log/2/topics/0", json!(bare([9; 32])), "/log"),
-        // Another redeemer, timelock, initiator, contract or chain gives another id.
+        // Another redeemer, timelock, initiator, contract or chain leads to another id.
         ("/log/2/topics/1", json!(bare([9; 32])), "/log/2/topics/1"),
         ("/log/2/topics/3", json!(more), "/log/2"),
         ("/log/2/topics", json!([topics[0], topics[1], topics[2]]), "/log/2"),
@@ -246,7 +246,7 @@ fn a_second_payment_in_a_transaction_is_refused() {
         changed["log"].as_array_mut().unwrap().push(second.clone());
         find(&order, &changed).unwrap_err()
     };
-    // The same secret hash under other terms: whoever knows the secret takes both.
+    // The same secret hash under other terms: anyone who knows the secret can take both.
     assert_eq!(with(&initiated(&order, B256::repeat_byte(0xab))).0, "/log/5/topics/1");
     let (location, message) = with(&initiated(&order, id));
     assert!(location == "/log/5" && message.contains("paid twice"), "{message}");

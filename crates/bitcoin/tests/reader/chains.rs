@@ -67,7 +67,7 @@ fn a_newest_block_that_went_back_is_not_believed() {
             if is_read {
                 let head = head.unwrap();
                 assert_eq!((head.output().height, head.output().hash.clone()), (now, ledger.hash(7).to_string()));
-                // What is known of the endpoint afterwards.
+                // The facts about the endpoint after the reading.
                 assert_eq!((head.known().height(), status.unwrap().known().height()), (now, now));
             } else {
                 let expected = Fault::WentBack { before: before.into(), now };

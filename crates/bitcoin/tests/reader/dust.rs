@@ -96,7 +96,7 @@ fn a_refused_list_changes_nothing_about_the_choice() {
     assert!(outputs.0.iter().all(|output| output.funding.outpoint.txid != first.compute_txid()), "that one is spent");
 }
 
-/// In the newest blocks of a node, refunds of dust come before and beside the end of the payment.
+/// In a node's newest blocks, refunds of dust come before the end of the payment and next to it.
 #[test]
 fn refunds_of_dust_hide_no_end_from_a_node() {
     for leaf in [Leaf::Redeem, Leaf::Refund] {
@@ -119,7 +119,7 @@ fn refunds_of_dust_hide_no_end_from_a_node() {
     }
 }
 
-/// What a node cannot prove is a fault, so it counts as an endpoint that cannot be used, and not as one that shows something else.
+/// An endpoint that cannot prove its answer has a fault. It counts as unusable, not as disagreeing.
 #[test]
 fn a_node_without_the_block_cannot_be_used() {
     let (mut ledger, transaction) = Ledger::funded(3);

@@ -31,7 +31,7 @@ fn amount(state: &HtlcState) -> U256 {
     locked.amount
 }
 
-/// Two orders with different amounts may have the same address, and an earlier reading is only a hint where to look.
+/// Two orders with different amounts may have the same address. An earlier reading is only a hint where to search.
 #[test]
 fn an_output_of_an_earlier_reading_must_cover_the_amount() {
     let mut ledger = Ledger::new();
@@ -67,7 +67,7 @@ fn a_payment_is_known_to_later_readings() {
     }
 }
 
-/// Anybody can have many small outputs refunded in the block of the redemption. Only some of them are checked.
+/// Anyone can have many small outputs refunded in the block of the redemption. Only some of them are checked.
 #[test]
 fn refunds_of_dust_in_its_block_do_not_hide_a_redemption() {
     let (mut ledger, transaction) = Ledger::funded(1);

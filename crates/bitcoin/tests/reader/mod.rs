@@ -223,7 +223,7 @@ fn a_search_begins_again_after_a_reorganization() {
     ledger.mine(1);
     ledger.mine(2);
     assert_eq!(read_on(&ledger, &mut known, 1), (redeemed(&spender), vec![3]));
-    // What was remembered is wrong: the blocks above the output were all searched, and nothing was found.
+    // The remembered facts are wrong: the blocks above the output were all searched, and nothing was found.
     let mut wrong = protocol(true);
     wrong.learn(&known);
     let address = terms("bitcoin").swap_id.to_lowercase();
@@ -283,7 +283,7 @@ fn nothing_is_absent_only_where_spent_outputs_are_listed() {
     let ledger = Ledger::new();
     assert_eq!(read(&ledger, false).state, HtlcState::Absent);
     assert!(matches!(read(&ledger, true).state, HtlcState::Unclear(_)));
-    // An answer that is missing says nothing.
+    // A missing answer proves nothing.
     for (round, place) in [(0, 1), (0, 2), (0, 3)] {
         let silent = |at: usize, index: usize, request: &Request| {
             if (at, index) == (round, place) { Answer::http(404, *b"") } else { ledger.answer(request) }

@@ -50,7 +50,7 @@ fn a_fee_may_reach_the_policy_and_not_exceed_it() {
     }
 }
 
-/// A node tests it. An Esplora server does not see the transaction, so it shows only what is spent.
+/// A node tests the transaction. An Esplora server does not get it, so it can only show what is spent.
 #[test]
 fn a_node_says_why_it_would_not_accept_a_transaction() {
     let (mut ledger, funding) = Ledger::funded(3);

@@ -135,7 +135,7 @@ fn a_node_must_show_the_same_value_of_an_output_twice() {
     assert_eq!(outcome.unwrap().into_output().sum().to_sat(), AMOUNT);
 }
 
-/// Anybody can pay tens of thousands of outputs to an address, and one endpoint can invent them.
+/// Anyone can pay tens of thousands of outputs to an address, and a single endpoint can invent them.
 #[test]
 fn lists_of_outputs_are_compared_in_linear_time() {
     use countersign_bitcoin::bitcoin::Amount;

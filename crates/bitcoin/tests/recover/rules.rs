@@ -42,7 +42,7 @@ fn the_secret_is_not_shown_for_less_than_the_amount() -> TestResult {
     Ok(())
 }
 
-/// Whoever paid the dust can refund it earlier, and so evict the redemption after its secret is public.
+/// The payer of dust can refund it earlier, and so evict the redemption after its secret is public.
 #[test]
 fn the_payment_is_spent_alone() -> TestResult {
     let swap = swap();
@@ -127,7 +127,7 @@ fn a_redemption_that_some_nodes_drop_is_refused() -> TestResult {
     Ok(())
 }
 
-/// Other coins pay 466 sat for an output of 330: the refusal says so, and the user decides.
+/// Other coins pay 466 sat for an output of 330. The refusal states that, and the user decides.
 #[test]
 fn a_refund_that_costs_more_than_it_pays_is_the_users_decision() -> TestResult {
     let swap = swap();

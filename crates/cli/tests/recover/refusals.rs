@@ -233,7 +233,7 @@ fn a_recovery_off_line_has_the_rules_of_a_connected_one() {
     // Exceptions are for transactions that are built from flags.
     assert_eq!(kept.run(&["redeem", &id, "--accept-less"]).status.code(), Some(2));
 
-    // What the record states about the payment is shown to people and to programs.
+    // People and programs see what the record states about the payment.
     order["destination_swap"]["filled_amount"] = json!("1000");
     let partial = kept.file("partial.json", &order.to_string());
     let run = ["recover", "--order", &partial, "--leg", "destination", "--funding", &whole, "--to", to, "--fee-rate", "2"];
@@ -274,7 +274,7 @@ fn bump_raises_only_a_payment_that_was_signed_here_and_in_time() {
             spends: Vec::new(),
         };
         write(Event::Signed { purpose: Purpose::Funding, transactions: vec![transaction], gasless: None });
-        // What was only signed, the driver may have refused to send.
+        // A transaction that was only signed may have been refused by the driver.
         assert!(said(2).contains("was never sent"));
         write(Event::sending(Delivery::Funding));
         // The record is of long ago, and a payment after the deadline would only lock the funds.

@@ -17,7 +17,7 @@ fn a_restored_order_that_is_over_by_the_services_word_keeps_its_commands() {
         order["destination_swap"]["redeem_block_number"] = json!("1250");
         order
     };
-    // Nobody can redeem without the secret.
+    // A redemption is impossible without the secret.
     let mut over = redeemed(2, "a2");
     over["destination_swap"]["secret"] = json!(Vector::at(2).text("/secret"));
     let mut refunded = order(1, "a4");

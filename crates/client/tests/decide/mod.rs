@@ -292,7 +292,7 @@ fn a_theft_is_called_lost() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Lost)));
     world.observed.destination = seen(HtlcState::Absent, true);
     assert_eq!(world.decide(), (Status::Lost, None), "an absent payment may still come");
-    // What only the service states is no theft while the secret is still here.
+    // A mere statement of the service is not a theft while the secret is still here.
     world.observed.source = LegObservation::Stated(redeemed(false));
     world.observed.destination = LegObservation::Stated(refunded());
     assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
@@ -401,7 +401,7 @@ fn a_record_that_changes_keeps_the_secret_in() {
         (world.capabilities.source_connected, world.capabilities.destination_connected) = connected;
         assert!(matches!(world.decide(), (Status::Refused { .. }, None)));
     }
-    // A reorganization may hide the payment. What the destination proves is the owner's all the same.
+    // A reorganization may hide the payment. What the destination proves still belongs to the owner.
     (world.capabilities.source_connected, world.capabilities.destination_connected) = (true, true);
     world.observed.source = seen(HtlcState::Absent, false);
     assert_eq!(world.action(), OWN);
@@ -432,7 +432,7 @@ fn funds_come_back_once_the_chain_has_counted_the_timelock() {
         world.observed.source = seen(world.locked(elapsed), true);
         assert_eq!(world.action(), action, "{elapsed}");
     }
-    // Only what all endpoints have seen of it counts.
+    // Only facts that all endpoints have seen count.
     let refund = Some(Action::Refund);
     for (least, most, action) in [(5, timelock + 1, None), (timelock, u64::MAX, None), (timelock + 1, u64::MAX, refund)] {
         world.observed.source = seen(world.locked_by_several(least, most), true);

@@ -61,7 +61,7 @@ fn an_order_past_its_deadline_is_not_paid() {
     assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
 }
 
-/// What was done after the end counts, whatever is stated later.
+/// Actions after the end count, whatever is stated later.
 #[test]
 fn an_order_that_was_opened_again_does_not_end_by_a_statement() {
     let mut world = World::funded();
@@ -111,7 +111,7 @@ fn what_was_signed_is_sent_again_and_nothing_else_is_signed() {
     let mut world = World::new();
     world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding)]);
     assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)), "the outcome is unknown: the same transaction goes again");
-    // This holds whatever the service says it has received.
+    // This holds whatever the service claims to have received.
     world.observed.source = LegObservation::Stated(HtlcState::Absent);
     assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
     world.observed.now = UnixTime::from_secs(DEADLINE + 1);
@@ -198,7 +198,7 @@ fn an_order_whose_destination_is_used_up_is_not_paid() {
     assert_eq!(world.action(), Some(Action::Sign));
 }
 
-/// A public secret without anything to redeem is no reason to call anybody.
+/// A public secret with nothing to redeem is not a reason to alert anyone.
 #[test]
 fn an_unpaid_order_whose_secret_is_public_is_refused_and_nobody_is_called() {
     let mut world = World::new();
@@ -206,7 +206,7 @@ fn an_unpaid_order_whose_secret_is_public_is_refused_and_nobody_is_called() {
     let (status, action) = world.decide();
     assert!(matches!(&status, Status::Refused { refusal } if refusal.code() == Code::RecordSecretKnown), "{status:?}");
     assert_eq!(action, None);
-    // What the solver has locked nevertheless is the owner's.
+    // Whatever the solver has locked nevertheless belongs to the owner.
     world.observed.destination = seen(world.locked(3), true);
     assert_eq!(world.action(), Some(Action::Redeem { path: SecretRoute::Own, is_urgent: true }));
 }
@@ -238,7 +238,7 @@ fn an_order_does_not_end_unpaid_while_its_source_cannot_be_read() {
     }
 }
 
-/// What evidence cannot judge is not paid, on either leg.
+/// An HTLC that evidence cannot judge is not paid, on either side.
 #[test]
 fn an_order_that_cannot_be_judged_is_not_paid() {
     let unclear = || seen(HtlcState::Unclear("the contract's token is not the pinned one".to_owned()), false);
@@ -252,7 +252,7 @@ fn an_order_that_cannot_be_judged_is_not_paid() {
             let (status, action) = world.decide();
             assert!(matches!(&status, Status::Refused { refusal } if refusal.code() == Code::CannotBeJudged), "{status:?}");
             assert_eq!(action, None);
-            // An address is not a contract: dust at it is no reason not to pay.
+            // An address is not a contract. Dust at it is not a reason against paying.
             (world.observed.source_family, world.observed.destination_family) = (Some(Family::Bitcoin), Some(Family::Bitcoin));
             assert!(world.action().is_some());
         }
@@ -274,7 +274,7 @@ fn a_rejected_payment_is_signed_again_once() {
     world.observed.source_family = Some(Family::Bitcoin);
     assert_eq!(world.action(), Some(Action::Pay(Delivery::Funding)));
     world.observed.source_family = Some(Family::Evm);
-    // What somebody may have taken is sent again.
+    // A transaction that someone may have accepted is sent again.
     for taken in [rejected(false), Event::Sent { what: Delivery::Funding }, Event::PaymentLeaving] {
         let mut world = World::new();
         world.observed.source_family = Some(Family::Evm);

@@ -26,7 +26,7 @@ fn a_printed_redemption_is_no_permission() {
     let hold = Hold::NoTime { left: 1, needed: 6, unit: "blocks" };
     (world.observed.destination, world.observed.release) = (seen(world.locked(990), true), Err(hold));
     assert_eq!(world.decide(), (Status::RedeemNow, None));
-    // Evidence is what permits.
+    // Evidence gives permission.
     let mut world = World::funded();
     world.wrote(printed());
     assert_eq!(world.action(), OWN);

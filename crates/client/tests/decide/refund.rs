@@ -66,7 +66,7 @@ fn a_source_that_cannot_be_read_is_refunded_when_its_time_is_over() {
     }
 }
 
-/// What was written down as ended stays so, and what has just ended is written down.
+/// An order recorded as ended stays so, and a new end is recorded.
 #[test]
 fn an_order_that_ended_is_not_refunded() {
     let mut world = World::paid();

@@ -11,7 +11,7 @@ use countersign_client::driver::{
     SecretRoute, Status, TrustTheService, WaitingFor, decide,
 };
 
-/// An order with its observation and its means, all of which a test changes.
+/// An order with its observation and capabilities, all of which a test changes.
 struct World {
     subject: Subject,
     kept: OrderState,
@@ -59,7 +59,7 @@ fn a_refund_waits_for_the_unit_after_the_timelock() {
     assert_eq!(world.decide(), REFUNDS);
     world.has_run_out(false);
     assert!(matches!(world.decide(), (Status::Waiting { .. }, None)));
-    // Where the swap cannot complete, the status says that the refund comes.
+    // If the swap cannot complete, the status announces the refund.
     world.observed.destination = seen(refunded(), true);
     assert!(matches!(world.decide(), (Status::AwaitingRefund { .. }, None)));
     world.has_run_out(true);
@@ -248,7 +248,7 @@ fn a_payment_is_given_up_a_day_after_the_deadline() {
         assert_eq!(world.action() == expired, ends, "elsewhere, {late} s late");
         world.observed.source = LegObservation::Unknown(String::new());
         assert_ne!(world.action(), expired, "unread");
-        // What was signed here is never forgotten.
+        // Anything that was signed here is never forgotten.
         let mut world = World::with(payment());
         world.observed.now = UnixTime::from_secs(DEADLINE + late);
         assert_ne!(world.action(), expired, "signed, {late} s late");

@@ -38,7 +38,7 @@ static FIXED: LazyLock<Fixed> = LazyLock::new(|| {
     Fixed { evidence: subject.evidence(), subject }
 });
 
-/// The bytes that are left. Where the input ends, every further byte is zero, which means that nothing goes wrong.
+/// The unread bytes. Beyond the end of the input, every byte is zero, which means that nothing goes wrong.
 struct Bytes<'i>(&'i [u8]);
 
 impl Bytes<'_> {
@@ -54,7 +54,7 @@ impl Bytes<'_> {
     }
 }
 
-/// What has happened to an HTLC.
+/// The events on an HTLC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Htlc {
     Absent,
@@ -84,7 +84,7 @@ struct World {
     /// Each leg as late endpoints still show it.
     before: [(Htlc, bool); 2],
     pending: Vec<Pending>,
-    /// Whether somebody else knows the secret.
+    /// Whether anyone else knows the secret.
     is_known: bool,
     /// Whether the relayer has it, which redeems for the owner.
     has_relayer: bool,
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// Does what anybody outside may do.
+    /// Performs an action that anyone outside may take.
     fn happen(&mut self, what: u8, how: u8) {
         match what % 12 {
             0 => self.now += u64::from(how) * 20,
@@ -136,7 +136,7 @@ impl World {
             6 if self.is_over(DESTINATION) => self.change(DESTINATION, Htlc::Refunded),
             7 if self.has_relayer => self.pending.push(Pending::Redemption),
             8 => self.is_final[usize::from(how) % 2] = true,
-            // What is final is never replaced.
+            // A final block is never replaced.
             9 if !self.is_final[usize::from(how) % 2] => {
                 let leg = usize::from(how) % 2;
                 let (htlc, is_final) = self.before[leg];
@@ -229,7 +229,7 @@ impl Process {
         Ok(())
     }
 
-    /// Starts again with what is stored.
+    /// Starts again with the stored data.
     fn restart(&mut self, names_own_key: bool) {
         let stored = serde_json::to_string(&self.kept.journal).unwrap();
         let has_secret = self.kept.secret.is_some();
@@ -358,7 +358,7 @@ impl Process {
         check(&self.kept, observed, self.capabilities, &decision, &say);
         check_asked_refund(&self.kept, observed, self.capabilities, &say);
         let facts = Facts::new(&self.kept, observed);
-        // What was tried a moment ago waits, up to five minutes.
+        // A recent attempt is not repeated for up to five minutes.
         let waits = self.kept.journal.iter().any(|entry| {
             matches!(entry.event, Event::Sending { .. })
                 && entry.at <= observed.now
@@ -442,7 +442,7 @@ fn finish(world: &mut World, process: &mut Process) -> End {
             world.mine(0);
         }
         world.is_final = [true; 2];
-        // The solver takes what it can.
+        // The solver takes whatever it can.
         world.happen(5, 0);
         world.happen(6, 0);
         world.now += UNITS[DESTINATION] * MARGIN;

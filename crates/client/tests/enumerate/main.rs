@@ -36,7 +36,7 @@ use subject::{
     sending, signed, signed_again, signed_gasless, unreachable,
 };
 
-/// SplitMix64, for what is covered by sampling.
+/// SplitMix64, for cases that are covered by sampling.
 struct Dice(u64);
 
 impl Dice {

@@ -24,7 +24,7 @@ pub const fn is_refunded(state: &HtlcState) -> bool {
     matches!(state, HtlcState::Refunded { .. })
 }
 
-/// What an independent reader of the same case knows about it.
+/// The knowledge of an independent reader of the same case.
 pub struct Facts {
     pub has_ended: bool,
     /// The owner's money may be on chain.
@@ -33,7 +33,7 @@ pub struct Facts {
     pub has_left: bool,
     /// The secret may be known outside.
     pub is_out: bool,
-    /// Somebody here knows the secret.
+    /// Someone here knows the secret.
     pub is_known: bool,
     /// Every endpoint of the source's chain has seen its timelock end.
     pub has_run_out: bool,
@@ -189,7 +189,7 @@ fn check_payment(kept: &OrderState, observed: &OrderObservation, capabilities: C
     assert!(!is_first || observed.heads.is_ok(), "pays while a chain cannot be used: {}", say());
 }
 
-/// What the service states never ends an order.
+/// The service's statements alone never end an order.
 fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outcome: Outcome, say: &dyn Fn() -> String) {
     let OrderObservation { source, destination, .. } = observed;
     match outcome {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::support::{Fixture, Step};
 
 pub const SECRET: &str = "8cb8a02d5592b0b1556978e1d778b7eff2c23519b8aa65970fa6ac3daa33fb40";
-/// The time of every entry in a journal, unless a test says otherwise.
+/// The time of every entry in a journal, unless a test sets another.
 pub const WRITTEN: u64 = 900;
 /// When the payment must be confirmed.
 pub const DEADLINE: u64 = 10_000;

@@ -132,7 +132,7 @@ fn open(disk: &MemoryDisk) -> Option<Arc<Disk>> {
     Disk::open_on(Arc::new(disk.clone()), Path::new("/state")).ok().map(Arc::new)
 }
 
-/// What a storm leaves behind. Two runs of one seed are equal.
+/// The result of a storm. Two runs with one seed are equal.
 #[derive(Debug, PartialEq, Eq)]
 struct Report {
     /// One for each order.

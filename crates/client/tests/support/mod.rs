@@ -194,7 +194,8 @@ pub fn registry_text() -> String {
     text
 }
 
-/// Reads a file of the optional material beside the project; `None`, with a message on stderr, if it is missing.
+/// Reads a file of the optional material outside the project. Returns `None`, with a message on stderr, if it is
+/// missing.
 pub fn beside(path: &str) -> Option<String> {
     let file = project().join("../shared").join(path);
     let text = fs::read_to_string(&file).ok();

@@ -20,7 +20,7 @@ const GENESIS: [(&str, &str); 4] = [
 
 /// The blocks that exist when the world begins.
 const BEGINNING: u64 = 60;
-/// What the solver pays to the HTLC's address beside its payment, in base units.
+/// The solver's dust at the HTLC's address in addition to its payment, in base units.
 const DUST: u64 = 330;
 
 /// A ledger whose newest block is never older than the time from block to block.
@@ -63,7 +63,7 @@ impl Blocks {
         blocks
     }
 
-    /// Mines what is in the mempool, in one block after the other until a time.
+    /// Mines the transactions in the mempool, block after block until a time.
     pub fn mine_until(&mut self, time: u64) {
         while self.next_block() <= time {
             self.mined_until = self.next_block();
@@ -120,7 +120,7 @@ impl Blocks {
         self.pay(2, self.amount - u64::from(is_short));
     }
 
-    /// Sends dust beside the payment.
+    /// Sends dust in addition to the payment.
     pub fn pay_dust(&mut self) {
         self.pay(3, DUST);
     }
@@ -228,7 +228,7 @@ impl Blocks {
         transaction.input[0].witness.len() == 4
     }
 
-    /// Takes a transaction, unless it spends what is spent.
+    /// Accepts a transaction, unless an input is already spent.
     pub fn send(&mut self, hex: &str) -> bool {
         let transaction: Transaction = deserialize_hex(hex).unwrap();
         let mut all = self.ledger.blocks.iter().flat_map(|(_, all)| all).chain(&self.ledger.mempool);

@@ -17,7 +17,7 @@ use countersign_testkit::chain::view::{End, Htlc, View};
 
 const ENDPOINTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 
-/// What happens between an honest endpoint and the process.
+/// The events between an honest endpoint and the process.
 const FAULTS: [&str; 14] = [
     "503",
     "429",
@@ -77,7 +77,7 @@ impl World {
         if chain == self.terms(Leg::Source).chain { Leg::Source } else { Leg::Destination }
     }
 
-    /// Returns what an endpoint does that is not honest; `None` if it is.
+    /// Returns what a dishonest endpoint does, or `None` if it is honest.
     fn bad(&self, leg: Leg, endpoint: &str) -> Option<Bad> {
         let place = ENDPOINTS.iter().position(|one| *one == endpoint).unwrap();
         let plan = &self.plan.bad[place_of(leg)];
@@ -206,7 +206,7 @@ impl World {
                 let answer = looked.next().unwrap();
                 match request {
                     Request::JsonRpc { method: "eth_getTransactionByHash", .. } => self.find(request),
-                    // What a pruned node still knows is its newest block.
+                    // A pruned node only has its newest block.
                     Request::JsonRpc { method, .. }
                         if bad == Some(Bad::IsPruned)
                             && matches!(*method, "eth_call" | "eth_getLogs" | "getTransaction" | "starknet_call") =>

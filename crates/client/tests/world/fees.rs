@@ -20,16 +20,16 @@ use countersign_testkit::chain::view::chain_id;
 /// The endpoints' estimates for so many blocks.
 const BLOCKS: u16 = 2;
 
-/// What a transaction offers.
+/// The fees that a transaction offers.
 #[derive(Debug, Clone)]
 pub enum Price {
     Evm(Fees),
     Starknet(Box<TxContext>),
-    /// A price that one number says.
+    /// A price that consists of one number.
     One(u128),
 }
 
-/// A price, and what the transaction depends on beside it.
+/// A price, with the other values that the transaction depends on.
 #[derive(Debug)]
 struct Quote {
     price: Price,
@@ -50,7 +50,7 @@ impl Price {
         }
     }
 
-    /// Returns what takes the place of an offer that is overdue, given that of this moment.
+    /// Returns the replacement of an overdue offer, given the current offer.
     fn instead_of(self, before: Self, terms: &HtlcTerms) -> Self {
         match (before, self) {
             (Self::Evm(before), Self::Evm(now)) => {
@@ -65,7 +65,7 @@ impl Price {
     }
 }
 
-/// Where what a reader asks comes from.
+/// The source of a reader's answers.
 #[derive(Clone, Copy)]
 enum From<'w> {
     /// The endpoints, one of which may lie.
@@ -75,7 +75,7 @@ enum From<'w> {
 }
 
 impl World {
-    /// Returns what each endpoint shows, if enough of them agree.
+    /// Returns each endpoint's answers, if enough endpoints agree.
     async fn shown<M: Machine<Output: Agree>>(&self, leg: Leg, from: From<'_>, subject: &M::Subject) -> Option<Vec<M::Output>> {
         let From::Endpoints(worlds) = from else {
             let mut reader = Reader::<M>::new(subject, &Known::default()).unwrap();
@@ -123,7 +123,7 @@ impl World {
         })
     }
 
-    /// Decides what a transaction offers. Returns `None` if too few endpoints show the same.
+    /// Returns the fees that a transaction offers, or `None` if too few endpoints agree.
     pub async fn offer(&self, worlds: &Worlds, leg: Leg, is_overdue: bool) -> Option<()> {
         if !worlds.connected {
             return Some(());

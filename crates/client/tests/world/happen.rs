@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Returns what may happen next, and when.
+    /// Returns the next possible event and its time.
     fn events(&self, state: &State) -> Vec<(u64, Event)> {
         let mut events = Vec::new();
         let mut add = |at: Option<u64>, event: Event| events.extend(at.map(|at| (at, event)));
@@ -273,7 +273,7 @@ impl World {
     }
 }
 
-/// What may happen, in the order in which it happens at the same second.
+/// The possible events, in the order in which they happen within a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Mined,

@@ -15,7 +15,7 @@ const READING: u64 = 31;
 /// The most values that are remembered of a chain.
 const POOL: usize = 300;
 
-/// Who lies on a leg, and what it has seen.
+/// The liar on one side, and what it has seen.
 #[derive(Debug, Clone)]
 pub struct Liar {
     dice: Dice,
@@ -29,7 +29,7 @@ pub struct Liar {
     pool: Vec<Value>,
 }
 
-/// What takes the place of a value.
+/// The replacement of a value.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Zero,
@@ -100,7 +100,7 @@ impl World {
         state.liars[place_of(leg)].place(stage, now) == Some(place)
     }
 
-    /// Changes what an endpoint answers, as its kind of lie says.
+    /// Changes an endpoint's answer according to the kind of lie.
     pub fn distort(&self, leg: Leg, bad: Bad, requests: &[Request], answers: Vec<Answer>) -> Vec<Answer> {
         let Bad::Components { is_steady } = bad else { return answers };
         let mut state = self.now();
@@ -221,7 +221,7 @@ fn leaves(value: &Value, path: &mut String, all: &mut Vec<String>) {
     }
 }
 
-/// Returns what a value becomes, in its own form.
+/// Returns the changed value, in its own format.
 fn scalar(old: &Value, dice: &mut Dice, how: Change) -> Value {
     match (old, how) {
         (_, Change::Nothing) => json!(null),

@@ -93,7 +93,7 @@ pub struct State {
     pub outcome: Option<Outcome>,
     /// The endpoint of each leg that lies in components.
     pub liars: [Liar; 2],
-    /// What the owner's newest transaction of each leg offers.
+    /// The fees of the owner's newest transaction on each side.
     pub offers: [Option<Price>; 2],
     /// When something last happened on a chain, or was signed or sent.
     pub changed: u64,
@@ -113,7 +113,7 @@ pub struct Worlds {
     all: Mutex<Vec<Arc<World>>>,
     pub life: Arc<Life>,
     pub registry: Arc<Registry>,
-    /// What goes wrong around each order that is added later.
+    /// The faults around each order that is added later.
     plan: Plan,
     seed: u64,
     /// Whether orders may have a chain in common.
@@ -417,7 +417,7 @@ impl World {
         }
     }
 
-    /// Returns when the timelock of a leg is over that was funded at a time.
+    /// Returns when the timelock of a side expires that was funded at a time.
     pub fn ends(&self, leg: Leg, funded: u64) -> u64 {
         let tempo = self.tempo(leg);
         tempo.arrives(tempo.includes(funded) + self.terms(leg).timelock + 1)
@@ -461,7 +461,7 @@ impl World {
         }
     }
 
-    /// Returns when the source's timelock is over, if it is funded.
+    /// Returns when the source's timelock expires, if it is funded.
     pub fn source_ends(&self, state: &State) -> Option<u64> {
         Some(self.ends(Leg::Source, state.source.funded?))
     }

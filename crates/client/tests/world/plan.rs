@@ -7,7 +7,7 @@ use countersign_client::driver::Purpose;
 use super::kinds::Kind;
 use countersign_testkit::chain::view::Turn;
 
-/// SplitMix64, which gives the same numbers on every machine.
+/// SplitMix64, which produces the same numbers on every machine.
 #[derive(Debug, Clone)]
 pub struct Dice(pub u64);
 
@@ -38,7 +38,7 @@ impl Dice {
     }
 }
 
-/// What an endpoint does that is not honest. In a storm, at most one of three does.
+/// How an endpoint is dishonest. In a storm, at most one of three is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bad {
     Hangs,
@@ -73,7 +73,8 @@ impl Bad {
     }
 }
 
-/// What a liar shows. Each one also keeps the transactions that it gets, and shows the solver the secret in them.
+/// The answers of a liar. Each liar also keeps the transactions that it gets, and shows the solver the secret in
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
     Funded,
@@ -118,7 +119,7 @@ pub enum Solver {
     Never,
 }
 
-/// What becomes of the owner's redemptions and refunds at the endpoints.
+/// How endpoints treat the owner's redemptions and refunds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Miners {
     TakeAll,
@@ -186,7 +187,7 @@ pub struct Plan {
     pub fault_rate: u64,
     /// The record's deadline, in seconds from the beginning. Otherwise it is that of the fixture.
     pub deadline: Option<i64>,
-    /// For what the owner has no coin to pay the fee.
+    /// The actions for which the owner has no coin to pay the fee.
     pub cannot_pay: Vec<Purpose>,
     /// Whether the token has frozen the owner's receiver.
     pub freezes_the_receiver: bool,

@@ -36,7 +36,7 @@ impl World {
         self.has_faults() && self.plan.service.contains(&what)
     }
 
-    /// Returns what the service states about the order.
+    /// Returns the service's record of the order.
     fn record(&self, state: &State, is_old: bool) -> Value {
         let now = self.time();
         let mut record = self.swap.fixture.order.clone();

@@ -51,7 +51,7 @@ fn readings() -> Vec<(EvmChain, HtlcTerms)> {
     ]
 }
 
-/// Requires that what is found is what the chain stores.
+/// Checks that the finding equals what the chain stores.
 fn assert_own(chain: &EvmChain, terms: &HtlcTerms, finding: &Finding, why: &str) {
     match &finding.state {
         HtlcState::Locked(locked) => {

@@ -23,7 +23,7 @@ fn an_open_order_is_read_in_three_rounds() {
     assert_eq!((locked.elapsed, locked.least_elapsed, seen.height.get(), seen.head_time.as_secs()), (99, 99, LATEST, NOW - 5));
     assert_eq!((seen.hash.as_str(), seen.depth), (hash_of(LATEST).to_string().as_str(), 100));
     assert_eq!((seen.is_safe, seen.is_finalized, seen.agreed, seen.needed), (true, true, 1, 1));
-    // The hash of the block of the funding is what endpoints agree on (E7).
+    // Endpoints agree on the hash of the funding's block (E7).
     assert_eq!(origin.as_slice(), hash_of(INITIATED).as_slice());
 }
 
@@ -72,7 +72,7 @@ fn endpoints_at_different_heights_agree() {
     assert_eq!(one.key(), other.key());
 }
 
-/// The stamp names what is still to be read: it changes with the order and with each of the three blocks.
+/// The stamp identifies what is still to be read. It changes with the order and with each of the three blocks.
 #[test]
 fn a_stamp_is_of_one_order_at_three_blocks() {
     let stamp = |chain: &EvmChain, terms: &HtlcTerms| {

@@ -360,7 +360,7 @@ fn the_fee_of_the_chain_below_is_a_part_of_what_the_calls_cost() {
         assert_eq!(check_fee(answer, enough - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
     }
     assert_eq!(check_fee(word(U256::MAX), U256::MAX - U256::ONE).unwrap().unwrap_err().code(), Code::InsufficientFunds);
-    // Whoever does not state it says nothing.
+    // A node that does not state the fee proves nothing.
     for answer in [error(-32_005, "rate limited"), json!("0x07"), Value::Null] {
         assert!(check_fee(answer.clone(), U256::MAX).is_err(), "{answer}");
     }

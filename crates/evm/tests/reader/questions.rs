@@ -303,7 +303,7 @@ fn a_receipt_is_of_the_transaction_and_says_whether_it_succeeded() {
     }
 }
 
-/// The receiver is paid by the HTLC, and must be able to use what it gets.
+/// The HTLC pays the receiver, who must be able to use the payment.
 #[test]
 fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
     let (htlc, receiver) = (Address::repeat_byte(0x11), Address::repeat_byte(0x5a));
@@ -331,7 +331,7 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
         assert_eq!(judged.is_err(), is_refused, "{reverts:?}");
         assert!(judged.is_ok() || judged.unwrap_err().to_string().contains("frozen"));
     }
-    // A node that fails, or limits requests, has said neither yes nor no.
+    // A node that fails or limits requests has answered neither yes nor no.
     for failure in [error(-32_000, "missing trie node"), error(-32_005, "limit exceeded")] {
         for (place, transfer) in transfers.iter().enumerate() {
             let (outcome, _) = ask::<_, ReceiverCheck>(checked, |method, params| {
@@ -399,7 +399,7 @@ fn a_gasless_signature_is_asked_about_before_it_is_submitted() {
         assert_eq!((&data[..4], &data[4..36]), (&[0x16, 0x26, 0xba, 0x7e][..], signature.digest.as_slice()));
         assert_eq!(data[100..100 + signature.signature.len()], signature.signature);
     }
-    // A node that fails has said nothing.
+    // A failing node has answered nothing.
     for failure in [error(-32_000, "missing trie node"), error(-32_005, "limit exceeded")] {
         let (outcome, _) =
             ask::<_, SignatureCheck>(by_key.clone(), |method, _| if method == "eth_getCode" { json!(delegated) } else { failure.clone() });
@@ -489,7 +489,7 @@ fn a_contract_has_code_and_says_its_token_and_its_domain() {
     // What a contract does not have is none of it.
     let empty = describe(&Getters { code: json!("0x"), version: None, token: None, domain: None }).unwrap();
     assert_eq!((empty.code_hash, empty.version.as_ref(), empty.token, empty.domain.as_ref()), (None, None, None, None));
-    // A node that fails says nothing about the contract.
+    // A failing node proves nothing about the contract.
     let failed = describe(&Getters { code: error(-32_000, "missing trie node"), ..v3() });
     assert_eq!(failed.unwrap_err().code().name(), "node_error");
 }

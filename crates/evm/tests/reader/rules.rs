@@ -151,7 +151,7 @@ fn the_block_of_the_funding_must_fit_the_newest_one() {
         assert_fault(origin(&|block| block[member] = value.clone()), "node_malformed");
     }
     assert_fault(origin(&|block| *block = Value::Null), "node_malformed");
-    // Another hash is another story, which other endpoints do not tell.
+    // Another hash is another result, which other endpoints do not share.
     let other = origin(&|block| block["hash"] = json!(hash_of(7))).unwrap();
     assert_ne!(other.key(), read(&chain(), &leg()).unwrap().key());
 }
@@ -214,7 +214,7 @@ fn an_order_that_no_contract_stores_is_unclear() {
         let outcome = read_lie(&chain(), &leg(), |method, params| is_orders(method, params).then(|| json!({"error": revert})));
         assert_unclear(outcome);
     }
-    // A node that fails says nothing about the contract.
+    // A failing node proves nothing about the contract.
     for failure in [
         json!({"code": -32000, "message": "missing trie node"}),
         json!({"code": -32000, "message": "historical state is not available", "data": "0x5f0e"}),
@@ -284,7 +284,7 @@ fn on_arbitrum_the_chain_itself_tells_which_blocks_are_counted() {
         assert_unclear(read(&silent, &leg_on(name, chain_id)));
         let told = EvmChain { l1_number: Some(INITIATED - 1), ..silent.clone() };
         assert!(matches!(read(&told, &leg_on(name, chain_id)).unwrap().state, HtlcState::Locked(_)));
-        // What does not depend on the unit is read.
+        // Everything that does not depend on the unit is read.
         let absent = EvmChain { order: None, ..silent.clone() };
         assert_eq!(read(&absent, &leg_on(name, chain_id)).unwrap().state, HtlcState::Absent);
         let redeemed = silent.redeemed(&leg_on(name, chain_id), SECRET);

@@ -37,7 +37,7 @@ pub(crate) fn verified() -> VerifiedRecord {
     verified.unwrap()
 }
 
-/// Returns what a server responds to a POST. A transaction that it accepts is in its mempool.
+/// Returns a server's response to a POST. A transaction that it accepts is in its mempool.
 fn post(ledger: &mut Ledger, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let Answer::Http { status, body: response, .. } = ledger.answer(&ReadRequest::post(path, body, Format::Text)) else { panic!("{path}") };
     if status == 200 {
@@ -46,7 +46,7 @@ fn post(ledger: &mut Ledger, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
     (status, response.to_vec())
 }
 
-/// Returns what a node responds to one call, or to several.
+/// Returns a node's response to one or several calls.
 fn json_rpc(ledger: &mut Ledger, body: &Value) -> Vec<u8> {
     let mut reply = |call: &Value| {
         let (method, params): (&'static str, _) =

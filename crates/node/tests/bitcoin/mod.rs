@@ -416,7 +416,7 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
     let mut renamed = kept(&redeem);
     renamed.id = "00".repeat(32);
     assert_eq!(bitcoin.broadcast(&renamed.id, &renamed.payload).await.unwrap_err().code().name(), Code::TransactionMalformed.name());
-    // A busy server says nothing about the transaction. One that returns another id lies.
+    // A busy server proves nothing about the transaction. One that returns another id lies.
     let next = pay(OutPoint { txid: redeem.compute_txid(), vout: 0 }, &[vec![1]], &[(600, ScriptBuf::new())]);
     for (answer, code) in [((503, Vec::new()), "node_http_status"), ((200, "11".repeat(32).into_bytes()), "node_malformed")] {
         let answer: Answer = answer;

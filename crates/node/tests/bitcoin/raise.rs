@@ -45,7 +45,7 @@ struct Signer {
     nodes: Arc<Nodes<Servers>>,
     key: String,
     policy: Policy,
-    /// What a dishonest signer hands back.
+    /// What a dishonest signer returns.
     change: fn(&mut BroadcastTransaction),
 }
 

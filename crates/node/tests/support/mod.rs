@@ -117,7 +117,7 @@ impl Chain {
     }
 }
 
-/// A request under way. It ends also if the caller gives up.
+/// A request in progress. It also ends if the caller gives up.
 struct UnderWay<'c>(&'c Mutex<(usize, usize)>);
 
 impl<'c> UnderWay<'c> {

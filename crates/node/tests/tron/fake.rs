@@ -32,7 +32,7 @@ impl From<Tron> for Fake {
     }
 }
 
-/// What an endpoint answers instead of the truth.
+/// An endpoint's false answer.
 pub(crate) trait Lying: Into<Fake> {
     fn lying(self, lie: impl Fn(&str, &str, &Value) -> Option<Value> + Send + Sync + 'static) -> Fake {
         Fake { lie: Box::new(lie), ..self.into() }

@@ -156,7 +156,7 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
     let says =
         |data: &str| data.starts_with("5c975abb").then(|| crate::tron::fake::returned(&countersign::U256::from(1).to_be_bytes::<32>()));
     assert_eq!(unmet(calls(&TWO, says), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Receiver, "receiver_not_payable")]);
-    // A node that is busy says nothing.
+    // A busy node proves nothing.
     let busy = |_: &str| Some(json!({"result": {"code": "SERVER_BUSY", "message": "62757379"}}));
     for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
         let found = unmet(calls(&TWO, busy), "tron:usdt", stage).await;

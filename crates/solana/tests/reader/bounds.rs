@@ -60,7 +60,7 @@ fn an_account_has_at_most_3_mib() {
     assert!(matches!(described(limit + 1), Err(Fault::Malformed(refusal)) if refusal.to_string().contains("at most 3145728 bytes")));
 }
 
-/// Everybody can send lamports to the address of a swap. Anything else there is a state that nobody knows, and not "not funded".
+/// Anyone can send lamports to the address of a swap. Anything else there is an unknown state, and not "not funded".
 #[test]
 fn only_an_account_of_nothing_but_lamports_is_taken_for_none() {
     for form in FORMS {

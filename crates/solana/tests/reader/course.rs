@@ -144,7 +144,7 @@ fn a_swap_of_another_mint_is_shown_with_that_mint() {
     }
 }
 
-/// Everybody can send transactions that name the account and fail. They do not hide what older ones did.
+/// Anyone can send failing transactions that name the account. They do not hide what older ones did.
 #[test]
 fn a_page_of_failed_transactions_is_not_the_whole_list() {
     for form in [FORMS[1], FORMS[2]] {
@@ -196,7 +196,7 @@ fn an_initiation_with_a_message_of_version_1_shows_mint_and_timelock() {
     }
 }
 
-/// Anybody can name the account.
+/// Anyone can name the account.
 #[test]
 fn a_transaction_of_version_1_that_only_names_the_account_hides_nothing() {
     for form in FORMS {

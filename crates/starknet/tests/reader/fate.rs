@@ -97,7 +97,7 @@ fn a_transaction_that_an_endpoint_knows_is_dead_only_if_it_reverted_for_good() {
     assert!(matches!(outcome, Err(Fault::Malformed(_))), "the receipt of another transaction");
 }
 
-/// Whoever has a rejected transaction can send it again.
+/// Anyone who has a rejected transaction can send it again.
 #[test]
 fn a_rejected_transaction_is_dead_once_its_nonce_is_used() {
     let rejected = |nonces| fate(&Shown { status: json!({"finality_status": "REJECTED"}), ..shown(nonces) });

@@ -284,7 +284,7 @@ fn a_replacement_offers_a_tenth_more_and_no_less_than_the_chain_asks() {
     assert_eq!((dear.resource_bounds.l2_gas, dear.tip), (ResourceBound::new(5_000, 9), 7));
 }
 
-/// A node that cannot estimate says nothing about the calls.
+/// A node that cannot estimate proves nothing about the calls.
 #[test]
 fn only_an_error_of_the_contract_means_that_the_calls_fail() {
     let sender = Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls: Some(Vec::new()) };

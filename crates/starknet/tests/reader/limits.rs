@@ -83,7 +83,7 @@ fn an_event_of_another_order_or_kind_is_a_fault() {
     }
 }
 
-/// Only these errors are the contract's: any other one says nothing about it.
+/// Only these errors come from the contract. Any other error proves nothing about it.
 #[test]
 fn a_call_that_failed_because_of_the_node_says_nothing_about_the_contract() {
     let is_order = |params: &Value| params["request"]["entry_point_selector"] == hex(read::GET_ORDER);

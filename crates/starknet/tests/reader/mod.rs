@@ -24,7 +24,7 @@ const NEWEST: &str = "starknet-to-client-3-1-3";
 /// Its orders are read from storage.
 const OLDEST: &str = "starknet-to-2025-02";
 
-/// How a reading ended, and what was asked in each round.
+/// How a reading ended, and the requests of each round.
 struct Drive<M: Machine> {
     outcome: Result<Observation<M>, Fault>,
     asked: Vec<Vec<Request>>,
@@ -212,7 +212,7 @@ fn the_class_is_that_of_the_generation_and_stays() {
     assert_unclear(read_usual(&lying(chain_of(USUAL), "starknet_getClassHashAt", |_| true, error(20))), "no contract");
 }
 
-/// S3: another contract's "no such order" says nothing.
+/// S3: another contract's "no such order" proves nothing.
 #[test]
 fn absent_is_said_by_the_contract_with_the_token_alone() {
     for id in READABLE {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{HOLDS, LOGS, ORDER, TOKEN, drive, locked, read, read_lie, tron};
 
-/// What an answer may be instead of the truth, and whether it is a fault wherever it is.
+/// The possible false answers, and whether one is a fault wherever it occurs.
 fn lies() -> Vec<(&'static str, Answer)> {
     let json = |text: &str| Answer::http(200, text.as_bytes());
     let long: Arc<[u8]> = vec![b' '; 16 * 1024 * 1024 + 1].into();

@@ -30,7 +30,7 @@ fn at_most_256_logs_of_the_contract_are_read_of_a_transaction() {
     let logs = |count: usize| [vec![other.clone(); count - 1], vec![funding()]].concat();
     assert_eq!(locked(with_logs(&logs(256)).unwrap()).secret_hash, Some(terms(TOKEN).secret_hash));
     malformed(with_logs(&logs(257)));
-    // Anybody can put any number of logs of another contract into a block.
+    // Anyone can put any number of logs of another contract into a block.
     let foreign = log(Address::from([7; 20]), &[read::INITIATED, id(&terms(TOKEN)), B256::ZERO, B256::ZERO], &[]);
     let logs = [vec![foreign; 1_000], vec![funding()]].concat();
     assert_eq!(locked(with_logs(&logs).unwrap()).secret_hash, Some(terms(TOKEN).secret_hash));
