@@ -5,18 +5,25 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use countersign::chains::UnixTime;
 use countersign::bitcoin::bitcoin::consensus::encode::serialize;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, Sequence, Transaction, TxIn, TxOut, absolute, transaction};
 use countersign::bitcoin::chain;
 use countersign::bitcoin::htlc::{Htlc, Tree};
 use countersign::bitcoin::recover::Funding;
+use countersign::chains::UnixTime;
 use countersign::evm::alloy_primitives::{Address, B256, hex};
 use countersign::evm::read as evm;
 use countersign::solana::read as solana;
 use countersign::starknet::{Felt, read as starknet};
 use countersign::sui::read as sui;
-use countersign::{Funded, Policy, Registry, SecretHash, U256, json, verify_record, chains::{Finality, FinalityRule}, trust::StarknetGeneration, evidence::VerifiedTerms};
+use countersign::{
+    Funded, Policy, Registry, SecretHash, U256,
+    chains::{Finality, FinalityRule},
+    evidence::VerifiedTerms,
+    json,
+    trust::StarknetGeneration,
+    verify_record,
+};
 use countersign_benches::{REGISTRY, case, criterion};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case;

@@ -3,7 +3,13 @@
 use std::sync::LazyLock;
 
 use countersign::reader::{Answer, Request};
-use countersign::{Family, Policy, SecretHash, U256, json, verify_record, trust::{EvmGeneration, Generation}, evidence::{HtlcTerms, VerifiedTerms}};
+use countersign::{
+    Family, Policy, SecretHash, U256,
+    evidence::{HtlcTerms, VerifiedTerms},
+    json,
+    trust::{EvmGeneration, Generation},
+    verify_record,
+};
 use countersign_json::line::Case;
 use countersign_testkit::{all_fixtures, chain};
 

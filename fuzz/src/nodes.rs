@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use countersign::reader::Answer;
 use countersign::recover::Recovery;
-use countersign::{BroadcastTransaction, Family, Leg, Policy, Verified, json, chains::UnixTime};
+use countersign::{BroadcastTransaction, Family, Leg, Policy, Verified, chains::UnixTime, json};
 use countersign_json::line::Case;
 use countersign_node::{NodeConfig, NodeError, Nodes, Speed};
 use countersign_transport::{Request, Response, Transport, TransportError, TransportErrorKind};

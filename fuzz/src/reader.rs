@@ -18,7 +18,11 @@ use std::sync::{LazyLock, Mutex, Once};
 use crate::bytes::Bytes;
 use crate::lie;
 use countersign::reader::{Answer, FailureKind, Fault, HtlcReader, Judgement, Known, MAX_REQUESTS, Request, RpcError};
-use countersign::{Family, SecretHash, chains::{Finality, FinalityRule, UnixTime}, evidence::{HtlcState, HtlcTerms, LockedHtlc, VerifiedTerms}};
+use countersign::{
+    Family, SecretHash,
+    chains::{Finality, FinalityRule, UnixTime},
+    evidence::{HtlcState, HtlcTerms, LockedHtlc, VerifiedTerms},
+};
 
 /// The maximum number of rounds that any reading needs.
 const MAX_ROUNDS: usize = 24;

@@ -15,7 +15,10 @@ use std::path::Path;
 
 use countersign::evm::alloy_primitives::{U256, hex};
 use countersign::evm::{self, Deposit, VerifiedOrder, htlc};
-use countersign::{CreateOrder, Policy, Proposal, Registry, Summary, number, report::{Topic, TypedValue}};
+use countersign::{
+    CreateOrder, Policy, Proposal, Registry, Summary, number,
+    report::{Topic, TypedValue},
+};
 use countersign_proofs_clear_signing::{Call, Shown, Wallet};
 use countersign_view::clear_signing::Descriptors;
 use serde::Deserialize;

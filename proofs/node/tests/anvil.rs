@@ -20,7 +20,11 @@ use countersign::evm::htlc::{Approve, Initiate};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Key, UnsignedOrder, VerifiedOrder, address};
 use countersign::recover::Recovery;
-use countersign::{BroadcastTransaction, Code, Funded, Policy, SecretHash, Unsigned, VerifiedRecord, json, verify_record, evidence::{Hold, HtlcState, HtlcTerms}};
+use countersign::{
+    BroadcastTransaction, Code, Funded, Policy, SecretHash, Unsigned, VerifiedRecord,
+    evidence::{Hold, HtlcState, HtlcTerms},
+    json, verify_record,
+};
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;

@@ -31,7 +31,13 @@ use countersign::solana::solana_message::v1::TransactionConfig;
 use countersign::solana::solana_message::{Message, VersionedMessage};
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
 use countersign::solana::{Address, DurableNonce, Key, Solana, TxContext};
-use countersign::{Family, Funded, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified, json as tree, recover, chains::FinalityRule, trust::Generation, evidence::{HtlcState, HtlcTerms, VerifiedTerms}};
+use countersign::{
+    Family, Funded, Leg, OrderRecord, Policy, SecretHash, U256, Unsigned, Verified,
+    chains::FinalityRule,
+    evidence::{HtlcState, HtlcTerms, VerifiedTerms},
+    json as tree, recover,
+    trust::Generation,
+};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};

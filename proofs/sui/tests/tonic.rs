@@ -13,7 +13,12 @@ use std::time::Duration;
 
 use countersign::chains::UnixTime;
 use countersign::sui::{Sui, VerifiedOrder, sui_sdk_types};
-use countersign::{Family, Funded, Policy, SecretHash, Signed, Unsigned, Verified, json, verify_record, chains::{Account, FinalityRule}, evidence::{HtlcState, VerifiedTerms}};
+use countersign::{
+    Family, Funded, Policy, SecretHash, Signed, Unsigned, Verified,
+    chains::{Account, FinalityRule},
+    evidence::{HtlcState, VerifiedTerms},
+    json, verify_record,
+};
 use countersign_client::{Http, Timeouts};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::sui::Receipt;

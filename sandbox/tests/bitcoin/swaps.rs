@@ -5,7 +5,11 @@ use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::{Hash, sha256};
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::recover::{self, Leg};
-use countersign::{Funded, Key, Policy, chains::{Finality, FinalityRule}, evidence::{HtlcState, HtlcTerms}};
+use countersign::{
+    Funded, Key, Policy,
+    chains::{Finality, FinalityRule},
+    evidence::{HtlcState, HtlcTerms},
+};
 use countersign_client::Transport;
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_sandbox::chains::{Change, Engine, Terms};

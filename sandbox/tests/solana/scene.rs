@@ -4,7 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use countersign::{Funded, Leg, OrderRecord, Policy, Registry, Unsigned, Verified, json as tree, recover, evidence::{HtlcState, VerifiedTerms}, chains::UnixTime};
+use countersign::{
+    Funded, Leg, OrderRecord, Policy, Registry, Unsigned, Verified,
+    chains::UnixTime,
+    evidence::{HtlcState, VerifiedTerms},
+    json as tree, recover,
+};
 use countersign_client::{Response, Transport, TransportError};
 use countersign_json::line::Case;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};

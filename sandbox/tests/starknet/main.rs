@@ -17,7 +17,10 @@ use std::sync::Arc;
 
 use countersign::starknet::recover::{self, Leg as Side};
 use countersign::starknet::{ExternalSignature, Felt};
-use countersign::{Registry, SecretHash, evidence::{Hold, HtlcState}};
+use countersign::{
+    Registry, SecretHash,
+    evidence::{Hold, HtlcState},
+};
 use countersign_node::starknet::TransactionStatus;
 use countersign_sandbox::accounts::{self, RELAYER, SOLVER};
 use countersign_sandbox::chains::starknet::Starknet;

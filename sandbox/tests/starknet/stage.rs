@@ -6,7 +6,12 @@ use std::time::Duration;
 use countersign::recover::Recovery;
 use countersign::starknet::recover::{self};
 use countersign::starknet::{Felt, Key, UnsignedOrder};
-use countersign::{BroadcastTransaction, CreateOrder, Funded, Policy, Proposal, Registry, SecretHash, Signed, Unsigned, Verified, VerifiedRecord, verify_record, chains::{Finality, FinalityRule, UnixTime}, evidence::{Hold, HtlcState}};
+use countersign::{
+    BroadcastTransaction, CreateOrder, Funded, Policy, Proposal, Registry, SecretHash, Signed, Unsigned, Verified, VerifiedRecord,
+    chains::{Finality, FinalityRule, UnixTime},
+    evidence::{Hold, HtlcState},
+    verify_record,
+};
 use countersign_client::{Request, Response, Transport, TransportError};
 use countersign_node::starknet::TransactionStatus;
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};

@@ -19,7 +19,7 @@ use countersign::recover::{self, Leg};
 use countersign::sui::reader::Receipt;
 use countersign::sui::sui_sdk_types::{Address, Digest};
 use countersign::sui::{balance, htlc};
-use countersign::{Key, OrderRecord, Policy, Signed, Unsigned, Verified, verify, verify_record, evidence::HtlcState};
+use countersign::{Key, OrderRecord, Policy, Signed, Unsigned, Verified, evidence::HtlcState, verify, verify_record};
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_sandbox::accounts::{self, USER};
 use countersign_sandbox::chains::sui::Network;

@@ -20,7 +20,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use countersign::recover::Recovery;
-use countersign::{BroadcastTransaction, Funded, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord, json, verify, verify_record, evidence::{Hold, HtlcState}, chains::UnixTime};
+use countersign::{
+    BroadcastTransaction, Funded, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord,
+    chains::UnixTime,
+    evidence::{Hold, HtlcState},
+    json, verify, verify_record,
+};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::{Change, Engine, Event, Terms};

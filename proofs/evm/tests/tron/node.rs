@@ -15,7 +15,11 @@ use alloy_sol_types::SolCall;
 use countersign::recover::Recovery;
 use countersign::tron::recover::{self, Leg};
 use countersign::tron::{Address as TronAddress, Key};
-use countersign::{BroadcastTransaction, Funded, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord, json, verify_record, evidence::{Hold, HtlcState, HtlcTerms}};
+use countersign::{
+    BroadcastTransaction, Funded, Policy, Registry, SecretHash, Signed, Unsigned, VerifiedRecord,
+    evidence::{Hold, HtlcState, HtlcTerms},
+    json, verify_record,
+};
 use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_proofs_evm::abi::{Erc20, Htlc};
 use countersign_proofs_evm::{Contract, World};

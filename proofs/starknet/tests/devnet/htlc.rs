@@ -4,7 +4,10 @@ use countersign::recover::Recovery;
 use countersign::starknet::read::slots;
 use countersign::starknet::recover::{self, Leg};
 use countersign::starknet::{ExternalSignature, Felt, StarknetGeneration};
-use countersign::{Code, Policy, U256, evidence::{Hold, HtlcState}};
+use countersign::{
+    Code, Policy, U256,
+    evidence::{Hold, HtlcState},
+};
 use countersign_node::{NodeError, Speed};
 use serde_json::{Value, json};
 use starknet_core::types::contract::SierraClass;

@@ -5,7 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use countersign::chains::UnixTime;
 use countersign::starknet::{Felt, InvokeTransaction, Key, ResourceBound, ResourceBounds, UnsignedOrder, VerifiedOrder};
-use countersign::{BroadcastTransaction, Funded, Policy, Registry, SecretHash, U256, VerifiedRecord, json as strict, verify_record, evidence::{Hold, HtlcState, HtlcTerms, ObservedAt}};
+use countersign::{
+    BroadcastTransaction, Funded, Policy, Registry, SecretHash, U256, VerifiedRecord,
+    evidence::{Hold, HtlcState, HtlcTerms, ObservedAt},
+    json as strict, verify_record,
+};
 use countersign_client::url::Url;
 use countersign_client::{Http, Method, Request, Response, Timeouts, Transport, TransportError};
 use countersign_json::line::Case as JsonCase;
