@@ -75,7 +75,7 @@ fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engin
         }
     };
     let (family, network) = id.split_once(':').unwrap_or((id, ""));
-    let number = || network.parse::<u32>().map_err(|_| format!("no chain id: {network}"));
+    let number = || network.parse::<u32>().map_err(|_| format!("not a chain id: {network}"));
     Ok(match family {
         "evm" => {
             let network = evm::Network::new(name, number()?.into());

@@ -87,14 +87,14 @@ fn compare() -> Result<(), String> {
     let kept = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
     let kept = Table::from_json(&kept).map_err(|error| format!("{PATH}: {error}"))?;
     if cfg!(debug_assertions) {
-        println!("skipped: the counts are those of a release build, and this is none");
+        println!("skipped: the counts are for a release build, and this is not one");
     } else if kept.target != TARGET {
-        println!("skipped: the counts are those of {}, and this is {TARGET}", kept.target);
+        println!("skipped: the counts are for {}, and this is {TARGET}", kept.target);
     } else if !valgrind::is_installed() {
         println!("skipped: valgrind is not installed");
     } else {
         if kept.compiler != COMPILER {
-            println!("the counts are those of {}, and this is {COMPILER}: they are compared all the same", kept.compiler);
+            println!("the counts are for {}, and this is {COMPILER}: comparing anyway", kept.compiler);
         }
         let differences = kept.differences(&count()?);
         if !differences.is_empty() {

@@ -59,7 +59,9 @@ impl Wallet {
             let [deployment] = descriptor.context.deployments() else { return Err("not exactly one deployment".to_owned()) };
             let (chain_id, address) = (deployment.chain_id, deployment.address.clone());
             if let Some(token) = &descriptor.metadata.token {
-                let (Some(ticker), Some(decimals)) = (&token.ticker, token.decimals) else { return Err("half a token".to_owned()) };
+                let (Some(ticker), Some(decimals)) = (&token.ticker, token.decimals) else {
+                    return Err("the token lacks a ticker or decimals".to_owned());
+                };
                 wallet.tokens.insert((chain_id, address.to_lowercase()), (ticker.clone(), decimals));
             }
             let list = match descriptor.context {

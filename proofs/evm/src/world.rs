@@ -376,16 +376,16 @@ pub enum SendError {
     #[error("the bytes are not the canonical encoding of the transaction they decode to")]
     NotCanonical,
     /// Neither legacy nor EIP-1559.
-    #[error("transactions of type {0} are not taken")]
+    #[error("unsupported transaction type {0}")]
     UnsupportedType(u8),
     /// A legacy transaction without a chain id, which could be replayed on every chain.
-    #[error("the transaction names no chain id")]
+    #[error("the transaction has no chain id")]
     Unprotected,
     /// No signer can be recovered, or `s` is too high.
     #[error("the signature is not valid")]
     Signature(#[from] RecoveryError),
     /// A check of nonce, chain id, balance, gas limit or fee failed.
-    #[error("the transaction fails the checks of the chain")]
+    #[error("the transaction fails a check of the chain")]
     Refused(#[from] EVMError<Infallible, InvalidTransaction>),
 }
 
@@ -402,7 +402,7 @@ impl SendError {
 
 /// Why an unsigned call was not executed.
 #[derive(Debug, Error)]
-#[error("the call cannot be made")]
+#[error("the call cannot be executed")]
 pub struct CallError(#[from] EVMError<Infallible, InvalidTransaction>);
 
 /// Why a contract was not deployed.
@@ -413,10 +413,10 @@ pub enum DeployError {
     #[error("no artefact")]
     Artefact(#[from] ArtefactError),
     /// The deployment cannot be executed.
-    #[error("the deployment cannot be made")]
+    #[error("the deployment cannot be executed")]
     Call(#[from] CallError),
     /// There is code at the chosen address.
-    #[error("{address} has code already")]
+    #[error("there is already code at {address}")]
     Occupied {
         /// The address.
         address: Address,
@@ -437,6 +437,6 @@ pub enum ReadError {
     #[error("the function failed: {0:?}")]
     Failed(Outcome),
     /// The result does not match the function. An address without code returns nothing.
-    #[error("the answer does not decode")]
+    #[error("the result does not match the function")]
     Answer(#[from] alloy_sol_types::Error),
 }

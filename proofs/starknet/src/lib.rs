@@ -36,7 +36,7 @@ impl Devnet {
     /// Fails with instructions for installing it.
     pub fn installed() -> Result<PathBuf, String> {
         if let Some(path) = env::var_os("STARKNET_DEVNET").map(PathBuf::from) {
-            return if path.is_file() { Ok(path) } else { Err("STARKNET_DEVNET names no file".to_owned()) };
+            return if path.is_file() { Ok(path) } else { Err("STARKNET_DEVNET is not the path of a file".to_owned()) };
         }
         let cache = || env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".cache")));
         let cache = env::var_os("COUNTERSIGN_CACHE").map(PathBuf::from).or_else(|| cache().map(|cache| cache.join("countersign")));

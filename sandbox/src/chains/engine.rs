@@ -111,7 +111,7 @@ pub trait Engine: Send {
     ///
     /// Fails if the account or the asset is invalid, or if the chain has no address balances.
     fn fund_balance(&mut self, _account: &str, _asset: &str, _amount: u128) -> Result<(), String> {
-        Err("this chain has no address balances beside coins".to_owned())
+        Err("this chain has no address balances".to_owned())
     }
 
     /// Returns the maximum number of whole units of an asset that a user starts with. A real node cannot create coins
@@ -133,7 +133,7 @@ pub trait Engine: Send {
     ///
     /// Fails if the chain does not support this.
     fn stop(&mut self, asset: &str, _account: Option<&str>) -> Result<(), String> {
-        Err(format!("nobody can stop {asset}"))
+        Err(format!("{asset} cannot be frozen or paused"))
     }
 
     /// Returns the address of a contract that accepts coins, but not with the little gas that swap contracts provide.

@@ -162,7 +162,7 @@ pub(crate) fn fund(world: &mut World, asset: &Asset, account: Address, amount: U
             let mint = Erc20::mintCall { to: account, value: amount }.abi_encode();
             let receipt = world.call(account, token, mint, U256::ZERO).map_err(|error| error.to_string())?;
             if !receipt.is_success() {
-                return Err("the token does not mint this".to_owned());
+                return Err("the token cannot mint this amount".to_owned());
             }
         }
     }

@@ -317,7 +317,7 @@ impl Engine for Solana {
     }
 
     fn stop(&mut self, asset: &str, account: Option<&str>) -> Result<(), String> {
-        let (Some(account), true) = (account, self.is_token(asset)?) else { return Err(format!("nobody can pause {asset}")) };
+        let (Some(account), true) = (account, self.is_token(asset)?) else { return Err(format!("{asset} cannot be paused")) };
         let owner = account.parse().map_err(|_| format!("{account} is not an address"))?;
         let (key, tip) = (token_account_of(&owner), self.bank.tip());
         let mut tokens = self.bank.account(&key, tip).ok_or_else(|| format!("{account} has no account for {asset}"))?;
