@@ -1,6 +1,6 @@
-//! The cost of evidence without the network: decoding what a chain says about one HTLC, and judging it (`cargo bench
-//! --bench evidence`). There is no aim for any family. A driver that follows 1,000 orders does this several dozen
-//! times per second.
+//! The cost of evidence without the network: decoding what a chain says about one HTLC, and judging it
+//! (`cargo bench --bench evidence`). There is no aim for any family. A driver that follows 1,000 orders does this several
+//! dozen times per second.
 
 use std::hint::black_box;
 use std::time::Duration;
