@@ -100,7 +100,7 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &steps) else { return };
     assert!(screen.code == 1 && screen.said.contains("refused") && asked(&server), "{}", screen.said);
     assert_eq!(screen.said.matches("which is word").count(), 3, "{}", screen.said);
-    // It is asked for once.
+    // A second run does not ask again.
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[]) else { return };
     assert!(screen.code == 1 && !screen.said.contains("which is word"), "{}", screen.said);
 }

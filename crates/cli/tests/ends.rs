@@ -159,7 +159,7 @@ fn refunded_is_only_a_statement_unless_the_service_is_trusted() {
     assert!(code.is_none(), "{code:?} {told}");
 }
 
-/// A node of the destination chain, which shows the solver's payment of so many blocks ago.
+/// A node of the destination chain, which shows the solver's payment from a number of blocks ago.
 fn locked(whole: &Whole, elapsed: u64) -> Server {
     let registry = Registry::from_json(whole.service.fixture.registry.as_bytes()).unwrap();
     let (request, response) = (whole.service.fixture.create(), whole.service.fixture.response.to_string());

@@ -58,7 +58,7 @@ fn with(whole: &Whole, changes: &[(&str, Option<&str>)], more: &[&str]) -> Vec<S
     arguments
 }
 
-/// Runs a swap, and the same as a dry run: both name the same problems, and the service hears of neither.
+/// Runs a swap, and the same as a dry run. Both report the same problems, and neither contacts the service.
 fn problems(whole: &Whole, arguments: &[String]) -> Vec<String> {
     let server = whole.service.start();
     let mut found = Vec::new();
@@ -139,7 +139,7 @@ fn each_address_belongs_to_its_chain_and_to_somebody() {
     for flag in ["--from is missing", "--to-owner is missing"] {
         assert!(found.iter().any(|problem| problem.contains(flag)), "{flag}: {found:?}");
     }
-    // An order that is created by itself is checked as well.
+    // An order that is created on its own is checked as well.
     let server = whole.service.start();
     let registry = whole.home.path.join("registry.json");
     let mut request = whole.service.fixture.request.clone();

@@ -117,7 +117,7 @@ fn a_swap_that_ends_anywhere_goes_on_from_its_order_id() {
         let whole = Whole::new(&format!("lost-{lost}"));
         let (service, asked) = (whole.service.clone(), AtomicUsize::new(0));
         let broken = Server::start(move |seen| {
-            // A GET is tried again by itself: all later ones break too.
+            // A GET is retried automatically, so all later ones fail too.
             if asked.fetch_add(1, Ordering::SeqCst) >= lost { Reply::Reset } else { service.answer(seen) }
         });
         let child = {
@@ -226,7 +226,7 @@ fn an_offer_that_pays_too_little_is_not_taken() {
 fn a_floor_holds_for_the_record_and_in_later_runs() {
     let whole = Whole::new("floor");
     let mut service = whole.service.clone();
-    // The quote pays more than the order that the service then makes; the slippage that was asked for allows that.
+    // The quote pays more than the resulting order. The requested slippage allows that.
     let offered: u128 = service.fixture.request["destination"]["amount"].as_str().unwrap().parse().unwrap();
     let better = (offered + 1_000).to_string();
     service.fixture.request["destination"]["amount"] = json!(better);
@@ -294,7 +294,7 @@ fn redeem_holds_the_secret_back_until_the_destination_is_funded() {
     assert!(out(&output).contains("complete"), "the redemption was followed: {}", said(&output));
 }
 
-/// A refund goes by what is kept and what the order says: not before its time, and nothing else is sent.
+/// A refund depends on the stored order and its terms. It is not sent before its time, and nothing else is sent.
 #[test]
 fn a_refund_waits_for_the_timelock() {
     let mut whole = Whole::new("refund");
@@ -325,7 +325,7 @@ fn a_refund_waits_for_the_timelock() {
     assert_eq!(acts, [format!("PATCH /v2/orders/{id}?action=refund"), format!("PATCH /v2/orders/{id}?action=refund")]);
 }
 
-/// The relayer has the secret, and time is running out: the user is told how to redeem alone, while the program tries on.
+/// The relayer has the secret, and time is running out. The program prints how to redeem alone, and keeps trying.
 #[test]
 fn a_redemption_that_does_not_come_raises_the_alarm() {
     let mut whole = Whole::new("alarm");

@@ -287,7 +287,7 @@ async fn a_signature_that_took_hours_releases_nothing() {
     assert_eq!(world.end(&id), (1, false, false));
 }
 
-/// The wallet unpins a solver while one of its orders is under way. The pins of the time of signing still apply to the order.
+/// The wallet unpins a solver during one of its orders. The pins from the time of signing still apply to the order.
 #[tokio::test(start_paused = true)]
 async fn a_pin_that_is_removed_does_not_abandon_a_paid_order() {
     let world = Worlds::new(0, Plan::honest());

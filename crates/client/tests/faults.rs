@@ -237,7 +237,7 @@ async fn shapes_of_records() {
     }
 }
 
-/// Whatever the service sends in a wrong shape, the service is to blame for it, and no user is told to check an input.
+/// If the service sends something malformed, the service is to blame, and the user is not told to check any input.
 #[tokio::test]
 async fn nobody_is_blamed_for_what_the_service_sent() {
     let quote = QuoteRequest::new("base:usdc".parse().unwrap(), "bitcoin:btc".parse().unwrap(), QuoteAmount::From(U256::from(7)));

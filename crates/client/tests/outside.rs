@@ -24,7 +24,7 @@ enum Does {
     Declines,
     NotNow,
     Fails,
-    /// It sends a payment by itself.
+    /// It sends a payment itself.
     Sends,
 }
 

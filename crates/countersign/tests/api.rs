@@ -96,7 +96,7 @@ fn documents_of_every_family_are_verified_by_their_own_family() {
             assert!(!order.summary().lines().is_empty() && !order.coverage().is_empty(), "{}", case.id);
             let clone = order.clone();
             assert_eq!((clone.summary(), clone.warnings(), clone.coverage()), (order.summary(), order.warnings(), order.coverage()));
-            // The record of an order under way is judged by the same rules.
+            // The record of an order in progress is judged by the same rules.
             match verify_record(documents.proposal(), registry(), &Policy::default()) {
                 Ok(countersign::VerifiedRecord { record, .. }) => {
                     assert_eq!(record.order_id, order.order_id());

@@ -13,7 +13,8 @@ fn the_display_of_every_code_is_one_line() {
         }
         assert!(refusal.to_string().starts_with(&format!("{} at /a/b#4-36: ", code.name())), "{refusal}");
         assert!(refusal.message().contains(refusal.remedy()), "{refusal}");
-        // Whoever made the mistake is told what to do, in the service's document and in one's own.
+        // The message tells the party that made the mistake what to do, whether in the service's document or in the
+        // user's.
         for at in [At::RESPONSE, At::RECORD, At::REQUEST, At::root("/nonce"), At::root("")] {
             let refusal = at.refuse(*code);
             let told = refusal.remedy();

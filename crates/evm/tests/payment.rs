@@ -178,7 +178,7 @@ fn pinned(case: &Case, asset: &str) -> Option<&'static EvmGeneration> {
     }
 }
 
-/// A bundle that pays on other terms, or that is not said to be on chain, is no proof.
+/// A bundle is not a proof if it pays on other terms, or if it is not stated to be on chain.
 #[test]
 fn a_bundle_that_does_not_pay_the_order_is_refused() {
     let case = fixture::<Evm>(CASE);

@@ -154,7 +154,8 @@ fn refuses_what_is_not_of_an_evm_chain_or_not_a_swap() -> TestResult {
     )
 }
 
-/// A redemption that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+/// A redemption that costs more than it pays is still prepared, because only its owner knows its value. A warning
+/// states the loss.
 #[test]
 fn a_fee_above_the_payout_is_said() -> TestResult {
     let warned = |case: &str, gwei: u128| -> Result<Vec<String>, Box<dyn std::error::Error>> {

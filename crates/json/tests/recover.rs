@@ -120,7 +120,7 @@ fn a_context_in_json_has_the_rules_of_a_redemption() {
     }
 }
 
-/// A deposit at a rate that not every node relays is said, and its verdict stays.
+/// A deposit at a rate that some nodes do not relay causes a warning, and its verdict is unchanged.
 #[test]
 #[cfg(feature = "bitcoin")]
 fn a_deposit_at_a_low_rate_is_accepted_and_said() {

@@ -233,7 +233,8 @@ fn all_say(answer: &Value) -> Nodes<Chain> {
     Nodes::new(chain, NodeConfig::new().with("base", Endpoints::new(all).unwrap()), registry())
 }
 
-/// A fee that nobody states is none. One that nobody tells keeps the secret in, and delays nothing once the secret is out.
+/// If no contract states a fee, there is none. If no endpoint answers, the secret is not sent. Once it is out,
+/// nothing is delayed.
 #[tokio::test]
 async fn what_no_endpoint_tells_delays_no_redemption_whose_secret_is_out() {
     let [redemption, _] = &recoveries("base");

@@ -273,7 +273,7 @@ async fn a_liar_asks_for_no_coins_that_the_sender_does_not_have() {
     assert_eq!(refusal.code(), Code::InsufficientFunds);
 }
 
-/// A bid that was far too high is no reason to offer nothing: nodes that do not have it take the price of this moment.
+/// After a bid that was far too high, an offer still makes sense: nodes without that bid accept the current price.
 #[tokio::test(start_paused = true)]
 async fn a_bid_that_was_too_high_can_be_replaced() {
     let world = WORLDS[0];

@@ -150,7 +150,7 @@ async fn a_redemption_does_not_queue_behind_a_stuck_transaction() {
     let nodes_ = nodes(stuck(42, [42; 3]), 3);
     assert_eq!(offer(&prepared(&nodes_, &redemption).await.unwrap()), (42, 31 * GWEI + 1, GWEI + 1));
     assert_eq!(nodes_.transport().seen.lock().unwrap().iter().filter(|(_, method, _)| method == "eth_feeHistory").count(), 3);
-    // A refund is not worth replacing another transaction for, so it waits and says so.
+    // A refund is not worth replacing another transaction for, so it waits and reports that.
     let Unsigned::Evm(unsigned) = prepared(&nodes(stuck(40, [42; 3]), 3), &refund).await.unwrap() else { panic!("not of EVM") };
     assert_eq!(unsigned.payloads().calls[0].transaction.transaction.nonce(), 42);
     let [warning] = unsigned.warnings().list() else { panic!("{:?}", unsigned.warnings()) };
@@ -281,7 +281,8 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     }
 }
 
-/// The secret is out, so a slow redemption is better than none. Its fees are those that the policy allows, and that is said.
+/// The secret is out, so a slow redemption is better than none. Its fees are the maximum of the policy, and a warning
+/// states that.
 #[tokio::test]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let [redemption, _] = recoveries();

@@ -305,7 +305,7 @@ async fn a_policy_that_allows_no_redemption_is_known_before_paying() {
     }
 }
 
-/// Whoever is refunded in coins must be able to take them, too.
+/// The recipient of a refund in coins must also be able to receive them.
 #[tokio::test]
 async fn the_owner_of_the_source_can_be_refunded() {
     let proxy = |method: &str, params: &Value| match method {

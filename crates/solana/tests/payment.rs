@@ -232,7 +232,7 @@ fn a_payment_under_other_terms_is_refused() {
     }
 }
 
-/// What does not pay this order is skipped, so nothing is left.
+/// Instructions that do not pay this order are skipped, so none is left.
 #[test]
 fn a_transaction_that_does_not_pay_the_order_is_refused() {
     let order = order(NATIVE);
@@ -344,7 +344,7 @@ fn what_a_node_says_is_parsed_strictly() {
     assert!(refusal.unwrap_err().to_string().contains("jsonParsed"));
 }
 
-/// What one endpoint shows of a transaction.
+/// The answer of one endpoint about a transaction.
 fn shown(id: Signature, answer: &Value) -> Result<Observation<Effect>, Fault> {
     let subject = EffectQuery { network: Network::Solana("mainnet".to_owned()), id };
     let mut reader = Reader::<Effect>::new(&subject, &Known::default()).unwrap();

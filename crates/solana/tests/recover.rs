@@ -84,7 +84,8 @@ fn refuses_what_is_not_solanas_or_not_a_swap() -> TestResult {
     )
 }
 
-/// A redemption or a refund that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+/// A redemption or refund that costs more than it pays is still prepared, because only its owner knows its value. A
+/// warning states the loss.
 #[test]
 fn a_fee_above_the_payout_is_said() -> TestResult {
     let refund = |amount: &'static str| {

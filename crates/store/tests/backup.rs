@@ -216,7 +216,7 @@ fn what_is_known_about_contracts_comes_back() {
 #[test]
 fn an_interrupted_creation_is_in_no_backup() {
     let (home, store) = store();
-    // What a killed process leaves while it creates an order.
+    // The files that a killed process leaves while it creates an order.
     let left = home.path().join("store/orders").join(format!(".new-{}", id(9)));
     fs::create_dir(&left).unwrap();
     fs::write(left.join("secret"), "of an attempt that ended early").unwrap();

@@ -140,7 +140,8 @@ fn recovery_needs_the_pinned_registry_object_and_its_version() -> TestResult {
     Ok(())
 }
 
-/// A redemption or a refund that costs more than it pays is still prepared, because only its owner knows what it is worth. It is said.
+/// A redemption or refund that costs more than it pays is still prepared, because only its owner knows its value. A
+/// warning states the loss.
 #[test]
 fn a_budget_above_the_payout_is_said() -> TestResult {
     let record = read_record(&outside()["ways_out"]["order"])?;

@@ -99,7 +99,7 @@ fn the_relayer_alone_takes_the_word_that_the_service_is_trusted() {
         assert_eq!(created.as_ref().err().map(|failure| &*failure.at), refused, "{options}");
         let advice = created.err().and_then(|failure| failure.expected).unwrap_or_default();
         assert_eq!(advice.contains("trust_the_service"), is_refused, "{options}");
-        // Nothing is sent for what is refused.
+        // Nothing is sent for a refused order.
         let needs = swaps.poll(1_764_000_000_000).needs;
         assert_eq!(needs.iter().any(|need| matches!(need.ask, Ask::Http(_))), !is_refused, "{options}");
     }

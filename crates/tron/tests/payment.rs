@@ -292,7 +292,7 @@ fn what_a_node_says_is_parsed_strictly() {
     }
 }
 
-/// What one endpoint shows of a transaction.
+/// The answer of one endpoint about a transaction.
 fn shown(order: &VerifiedOrder, answer: &Value) -> Result<Observation<Effect>, Fault> {
     let subject = OnChain { chain_id: order.deposit().chain_id, subject: EffectOf(TRANSACTION) };
     let mut reader = Reader::<Effect>::new(&subject, &Known::default()).unwrap();

@@ -86,7 +86,7 @@ fn what_is_not_right_is_refused_with_its_place() {
     }
 }
 
-/// Whoever ends an order has paid it, so nobody is told not to sign, not to pay or to ask for another quote.
+/// A user who ends an order has paid it, so no message advises against signing or paying, or suggests another quote.
 #[test]
 fn what_is_refused_off_line_has_the_words_of_after_the_payment() {
     let secret = secret();

@@ -212,7 +212,7 @@ fn every_decision_keeps_the_rules() {
     assert!(decisions > 100_000, "{decisions}");
 }
 
-/// The owner who must act is told exactly what, and only where the driver cannot do it.
+/// An owner who must act is told exactly what to do, and only if the driver cannot do it.
 #[test]
 fn whoever_must_act_is_told_what_to_do() {
     let subject = Subject::new();

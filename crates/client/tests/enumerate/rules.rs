@@ -144,7 +144,8 @@ fn check_release(
         let may = capabilities.relayer_allowed && capabilities.relayer_alone && observed.release.is_ok();
         assert!(knows || may, "the relayer is not allowed: {}", say());
     }
-    // A secret that was sent is used, wherever it was sent from: what the destination holds may only be hidden.
+    // A secret that was sent is used, wherever it was sent from, because the destination's contents may only be
+    // hidden.
     assert!(facts.is_paid || facts.is_there || facts.has_left, "nothing was paid and nothing can be had: {}", say());
 }
 
@@ -217,7 +218,7 @@ fn check_end(kept: &OrderState, observed: &OrderObservation, facts: &Facts, outc
     }
 }
 
-/// Money that can be had is taken, or the owner is told what to do. All waits are over in these cases.
+/// Money that can be claimed is claimed, or the owner is told what to do. All waits have ended in these cases.
 pub fn check_money(observed: &OrderObservation, capabilities: Capabilities, facts: &Facts, decision: &Decision, say: &dyn Fn() -> String) {
     if facts.has_ended {
         return;

@@ -79,7 +79,7 @@ impl Plan {
         };
         let reorganizations = [reorganization(), reorganization()];
         let rise = dice.between(0, 3_600);
-        // Sui counts time and not blocks, so that a timelock would run out while it stands still.
+        // Sui counts time and not blocks, so a timelock would expire while the chain makes no blocks.
         let mut halt = |kind: Kind| {
             let (from, seconds) = (dice.between(0, 1_800), dice.between(300, 4 * 3_600));
             (dice.is(15) && kind != Kind::Sui && !kind.has_blocks()).then_some((from, from + seconds))

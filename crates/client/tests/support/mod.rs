@@ -435,7 +435,7 @@ pub enum Step {
 pub struct Service {
     pub fixture: Fixture,
     pub step: Arc<Mutex<Step>>,
-    /// Whether the order advances by itself after it was initiated.
+    /// Whether the order advances automatically after it was initiated.
     pub moves: bool,
 }
 

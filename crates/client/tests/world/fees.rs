@@ -17,7 +17,7 @@ use super::kinds::Kind;
 use super::{World, Worlds, place_of};
 use countersign_testkit::chain::view::chain_id;
 
-/// The endpoints' estimates for so many blocks.
+/// The endpoints' estimates for this many blocks.
 const BLOCKS: u16 = 2;
 
 /// The fees that a transaction offers.

@@ -206,7 +206,7 @@ impl World {
         *state.counts.entry("reorganization").or_default() += 1;
         let kind = [self.plan.kind, self.plan.pays][place];
         if let Some(blocks) = &mut state.blocks[place] {
-            // A redemption that is final by the rule is mined again by itself.
+            // A redemption that is final by the rule is mined again automatically.
             let is_final = blocks.spent().and_then(|(_, at)| at).is_some_and(|at| blocks.depth_of(Some(at)) >= kind.settles_at());
             blocks.reorganize(1 + usize::from(plan.depth > 60) + usize::from(plan.depth > 200));
             if place == 1 && plan.forgets && !is_final {
@@ -218,7 +218,7 @@ impl World {
         let leg = if place == 0 { &mut state.source } else { &mut state.destination };
         let is_new = |time: u64| time + plan.depth > at;
         if let Some((end, time)) = leg.ended.filter(|(_, time)| is_new(*time)) {
-            // What is final by the rule is mined again by itself: the owner may follow it no longer.
+            // Whatever is final by the rule is mined again automatically, because the owner may no longer follow it.
             let is_owners = !matches!((place, end), (0, End::Redeemed(_)) | (1, End::Refunded));
             let is_forgotten = plan.forgets && is_owners && time + kind.settles_after() > at;
             leg.ended = (!is_forgotten).then_some((end, at + 3 * BLOCK));

@@ -28,7 +28,7 @@ impl Dice {
         least + self.below(most - least + 1)
     }
 
-    /// Returns whether something happens that happens in so many of a hundred cases.
+    /// Returns whether an event with this probability in per cent happens.
     pub const fn is(&mut self, per_cent: u64) -> bool {
         self.below(100) < per_cent
     }
@@ -171,7 +171,7 @@ pub struct Plan {
     pub halts: [Option<(u64, u64)>; 2],
     /// From when on each chain is ten times as fast or as slow as its row.
     pub turns: [Option<Turn>; 2],
-    /// The times in each chain's headers are multiples of so many seconds.
+    /// The times in each chain's headers are multiples of this many seconds.
     pub grains: [u64; 2],
     /// Whether the solver pays dust to the address of a Bitcoin-like destination: long before its payment, and together with it. It takes
     /// the dust back while the owner redeems.

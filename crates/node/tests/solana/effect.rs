@@ -59,7 +59,7 @@ async fn a_payment_of_another_account_is_what_enough_endpoints_show() {
     assert_eq!(code(paid(&[&lying], &id).await), Code::TransactionMismatch);
     assert_eq!(code(paid(&[&lying, &honest, &lying], &id).await), Code::TransactionMismatch);
     assert!(!paid(&[&unknown], &id).await.unwrap() && !paid(&[&unknown, &honest, &unknown], &id).await.unwrap());
-    // All disagree, and nothing is said about the payment.
+    // All disagree, so nothing is known about the payment.
     let disagree = paid(&[&honest, &lying, &unknown], &id).await.unwrap_err();
     assert!(!matches!(disagree, NodeError::Refused(_)), "{disagree:?}");
     let mut failed = honest.clone();

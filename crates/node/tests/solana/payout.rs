@@ -172,7 +172,7 @@ async fn the_mint_is_part_of_what_is_judged() {
     // A mint of another program has other token accounts.
     let found = ask(with(mint(TOKEN_2022_PROGRAM, decimals, &[])), form, Stage::BeforeSecret).await;
     assert_eq!(unmet(&found), [(Precondition::Mint, "mint_restricts")]);
-    // Whoever may freeze an account is named.
+    // The result names the authority that may freeze accounts.
     let mut with_authority = mint(TOKEN_PROGRAM, decimals, &[]);
     with_authority.data[46] = 1;
     let found = ask(with(with_authority), form, Stage::BeforePaying).await;

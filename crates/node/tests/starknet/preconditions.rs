@@ -101,7 +101,7 @@ async fn the_account_that_redeems_has_the_coins_for_its_bounds() {
     for (balance, expected) in [(fee - U256::ONE, vec![(Precondition::Redeemer, "insufficient_funds")]), (fee, vec![])] {
         let found = unmet(Chain { balance, ..chain() }, ONE, Stage::BeforePaying, Some(&account), |_, _| None).await;
         assert_eq!(found, expected, "{balance}");
-        // Whoever redeems needs exactly as much.
+        // The redeemer needs exactly this much.
         let nodes = nodes(Chain { balance, ..chain() }, 3);
         let redemption = recovery(Some(&[0x5a; 32]));
         let prepared = nodes.prepare_recovery(&redemption, "starknet", &account, Speed::Normal, &Policy::default()).await;

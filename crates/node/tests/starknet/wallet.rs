@@ -137,7 +137,7 @@ async fn money_and_allowance_are_counted() {
     assert_eq!(prepare(poor, &Policy::default()).await.unwrap_err().code().name(), "insufficient_funds");
     let without_fee = Chain { balance: amount, ..chain() };
     assert_eq!(prepare(without_fee, &Policy::default()).await.unwrap_err().code().name(), "insufficient_funds");
-    // A node cannot estimate what cannot be paid. The reason is said all the same.
+    // A node cannot estimate a transaction that cannot be paid. The reason is still reported.
     let failing = |balance| {
         let estimate = |_: &str, method: &str, _: &Value| {
             (method == "starknet_estimateFee").then(|| json!({"error": {"code": 41, "message": "ERC20: insufficient balance"}}))

@@ -127,7 +127,7 @@ fn the_end_after_256_transactions_is_final_and_after_257_it_is_not() {
     }
 }
 
-/// What is sent may carry the secret, so only its id is shown.
+/// A sent transaction may contain the secret, so only its id is shown.
 #[test]
 fn a_transaction_that_is_sent_is_shown_by_its_id() {
     let submission: Submission = signed();

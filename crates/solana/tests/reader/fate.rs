@@ -89,7 +89,7 @@ fn a_transaction_in_the_history_is_included_or_has_failed_for_good() {
     assert_eq!(fate::read::<FateOf>(&signed(), &since(HEIGHT - 600), answer).0.unwrap().into_output(), Fate::Included);
 }
 
-/// A nonce account takes the place of a blockhash that expires. `isBlockhashValid` knows none of them.
+/// A nonce account replaces a blockhash that expires. `isBlockhashValid` supports no nonces.
 #[test]
 fn a_transaction_with_a_durable_nonce_never_expires() {
     let advance = |data: &[u8], program, accounts: &[AccountMeta]| {

@@ -103,7 +103,8 @@ fn endpoints_agree_on_a_status_whether_it_is_final_or_not() {
     assert_eq!(drive_on::<Status>(&expired, &empty()).outcome.unwrap().into_output(), TransactionStatus::Expired);
 }
 
-/// A redemption that has expired would show the secret for nothing. What is on chain already counts as accepted.
+/// A redemption that has expired would reveal the secret for nothing. A transaction that is already on chain counts
+/// as accepted.
 #[test]
 fn a_transaction_with_a_blockhash_that_is_over_is_not_sent() {
     let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
@@ -122,7 +123,7 @@ fn a_transaction_with_a_blockhash_that_is_over_is_not_sent() {
     let (outcome, is_shown) = sent(context(json!(false)), nowhere.clone());
     assert!(matches!(outcome, Ok(Sent::Rejected(why)) if why.contains("blockhash")) && !is_shown);
     assert_eq!(sent(context(json!(false)), landed), (Ok(Sent::Accepted), false));
-    // An endpoint that does not say has no reason to refuse it.
+    // An endpoint without an answer about the blockhash has no reason to refuse it.
     let error = json!({"error": {"code": -32_005, "message": "Node is behind by 42 slots"}});
     assert_eq!(sent(error, nowhere.clone()), (Ok(Sent::Accepted), true));
     for lie in [Value::Null, json!(true), context(Value::Null), context(json!("true")), context(json!(1))] {

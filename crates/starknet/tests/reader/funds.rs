@@ -277,7 +277,7 @@ fn a_replacement_offers_a_tenth_more_and_no_less_than_the_chain_asks() {
     let now = |l2_gas, tip| TxContext::new(Felt::TWO, ResourceBounds::new(none, l2_gas, none)).with_tip(tip);
     let next = raised(&sent, now(ResourceBound::new(10, 2), 0));
     assert_eq!((next.resource_bounds.l2_gas, next.tip, next.nonce), (ResourceBound::new(10, 4), 3, Felt::TWO));
-    // What offers more than four times the price of this moment does not wait because of its price.
+    // A transaction that offers more than four times the current price is not pending because of its price.
     let cheap = raised(&sent, now(ResourceBound::new(10, 0), 0));
     assert_eq!(cheap.resource_bounds.l2_gas, ResourceBound::new(10, 0));
     let dear = raised(&sent, now(ResourceBound::new(5_000, 9), 7));

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::reader::{USUAL, destination, drive, params};
 
-/// What an endpoint may answer instead of the truth.
+/// A false answer of an endpoint.
 pub(crate) fn lies() -> Vec<Answer> {
     let deep = ["[".repeat(1_000), "]".repeat(1_000)].concat();
     let texts = ["null", "7", "\"x\"", "\"0x\"", "[]", "{}", "true", "[\"x\"]", "1e400", "[", "", &deep];

@@ -47,7 +47,7 @@ fn a_status_in_the_header_repeats_that_of_the_trailers_and_does_not_replace_it()
     }
 }
 
-/// Who asks a node's operator what is wrong needs the reason.
+/// A user who contacts the node's operator needs the reason.
 #[test]
 fn a_malformed_body_is_described() {
     let ledger = Ledger::funded();
@@ -153,7 +153,7 @@ fn a_transaction_changes_at_most_2048_objects() {
     assert_eq!(malformed_at(&described(changed(2_048), owned(1)).unwrap_err()), "/transaction/effects/changed_objects");
 }
 
-/// What is sent may carry the secret, so only its id is shown.
+/// A sent transaction may contain the secret, so only its id is shown.
 #[test]
 fn a_transaction_that_is_sent_is_shown_by_its_id() {
     let submission = submission();

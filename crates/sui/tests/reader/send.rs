@@ -58,7 +58,8 @@ fn nothing_is_sent_before_the_chain_is_known() {
     assert!(!shown.contains(&bytes) && shown.contains("Broadcast("), "{shown}");
 }
 
-/// A redemption in another epoch would show the secret for nothing. What is on chain already counts as accepted.
+/// A redemption in another epoch would reveal the secret for nothing. A transaction that is already on chain counts
+/// as accepted.
 #[test]
 fn a_transaction_is_sent_in_its_epochs_only() {
     let genesis = Digest::from_base58(TESTNET).unwrap();

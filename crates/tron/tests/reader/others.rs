@@ -49,7 +49,8 @@ fn a_transaction_is_sent_only_after_the_identity() {
     assert!(matches!(send([json!({"result": true, "txid": bare([7; 32])}), knows]), Err(Fault::Malformed(_))));
 }
 
-/// A redemption that has expired would show the secret for nothing. What is on chain already counts as accepted.
+/// A redemption that has expired would reveal the secret for nothing. A transaction that is already on chain counts
+/// as accepted.
 #[test]
 fn a_transaction_that_expires_is_not_sent() {
     let signed = signed();
