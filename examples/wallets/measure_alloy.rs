@@ -1,53 +1,116 @@
-//! A signing path of a wallet's own, as the corpus drives it: an order on a line in, signed transactions on a line out.
+//! A signing path of a wallet's own, against orders with known answers: does it sign the right bytes, which tampered orders does it sign,
+//! and how long does it take beside countersign?
 //!
-//! Replace `answer` with what your wallet does. This one signs what the response says with alloy, and verifies nothing, which is what
-//! `docs/measure.md` measures and counts. It covers the transactions of EVM chains, and declares the rest as not supported.
+//! Replace `sign` with what your wallet does. This one signs what the response says with alloy, and verifies nothing, which is what
+//! `docs/measure.md` measures and counts. It covers the EIP-1559 transactions of EVM chains.
 
+use std::collections::HashMap;
 use std::error::Error;
-use std::io::{BufRead, Write};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use alloy_network::TxSignerSync;
 use alloy_signer_local::PrivateKeySigner;
-use countersign::evm::alloy_consensus::TxEip1559;
-use countersign::evm::alloy_consensus::transaction::RlpEcdsaEncodableTx;
-use countersign::evm::alloy_primitives::hex;
-use serde_json::{Map, Value, json};
+use countersign_orders::countersign::evm::alloy_consensus::TxEip1559;
+use countersign_orders::countersign::evm::alloy_consensus::transaction::RlpEcdsaEncodableTx;
+use countersign_orders::countersign::evm::alloy_primitives::{Address, U256, hex};
+use countersign_orders::countersign::evm::{Fees, TxContext};
+use countersign_orders::countersign::{self, Context, Family, Policy, Refusal, Role};
+use countersign_orders::{Order, orders, tampered};
+use serde_json::{Map, Value};
+
+/// How often all orders are signed. The first time is not counted.
+const ROUNDS: usize = 10;
+
+/// Signed transactions with their roles.
+type Signed = Vec<(Role, Vec<u8>)>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut output = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let result = match answer(&line?) {
-            Ok(Some(artefacts)) => json!({"ok": true, "artefacts": artefacts}),
-            Ok(None) => {
-                json!({"ok": false, "error": {"code": "not_supported", "message": "not an order that this wallet signs", "at": ""}})
-            }
-            Err(error) => json!({"ok": false, "error": {"code": "refused", "message": error.to_string(), "at": ""}}),
-        };
-        // Each result must be out before the next line is read.
-        writeln!(output, "{result}")?;
-        output.flush()?;
+    let (mut right, mut wrong, mut not_supported) = (HashMap::new(), 0, 0);
+    for order in orders(Family::Evm) {
+        match sign(&order) {
+            Ok(Some(signed)) if is_expected(&order, &signed) => drop(right.insert(order.id.clone(), (order, signed))),
+            Ok(None) => not_supported += 1,
+            Ok(Some(_)) | Err(_) => wrong += 1,
+        }
     }
+    println!("honest orders: {} signed with the right bytes, {wrong} not, {not_supported} not supported", right.len());
+    if right.is_empty() {
+        return Err("no order to measure".into());
+    }
+
+    let (mut signed, mut unaffected, mut refused) = (0, 0, 0);
+    for case in tampered(Family::Evm) {
+        // Where the honest order is not signed, that the tampered one is not signed either says nothing.
+        let Some((_, base)) = right.get(&case.base) else { continue };
+        match sign(&case.order) {
+            Ok(Some(result)) if result == *base => unaffected += 1,
+            Ok(Some(_)) => signed += 1,
+            Ok(None) | Err(_) => refused += 1,
+        }
+    }
+    println!("tampered orders: {signed} signed, {unaffected} signed as if they were not tampered with, {refused} refused");
+
+    // The two take turns, because the speed of a machine changes from minute to minute.
+    let (mut own, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        own.push(time(&right, |order| sign(order).map(drop))?);
+        ours.push(time(&right, |order| countersign(order).map(drop))?);
+    }
+    let micros = |mut times: Vec<Duration>| {
+        times.drain(..1);
+        times.sort_unstable();
+        times.get(times.len() / 2).map_or(0.0, Duration::as_secs_f64) * 1e6
+    };
+    println!("alloy: {:.1} us an order; countersign: {:.1} us", micros(own), micros(ours));
     Ok(())
 }
 
+/// Returns whether each transaction is the one that another library has signed.
+fn is_expected(order: &Order, signed: &Signed) -> bool {
+    let expected = |role| order.artefact(role).and_then(|artefact| artefact.signed.as_ref());
+    signed.iter().all(|(role, bytes)| expected(*role) == Some(bytes))
+}
+
+/// Signs all orders and returns the time of one.
+fn time<E>(all: &HashMap<String, (Order, Signed)>, sign: impl Fn(&Order) -> Result<(), E>) -> Result<Duration, E> {
+    let started = Instant::now();
+    for (order, _) in all.values() {
+        sign(black_box(order))?;
+    }
+    Ok(started.elapsed() / u32::try_from(all.len()).unwrap_or(u32::MAX).max(1))
+}
+
+/// Verifies and signs an order with countersign.
+fn countersign(order: &Order) -> Result<Signed, Refusal> {
+    let mut unsigned = countersign::verify(order.proposal(), &order.registry, &Policy::default())?.prepare(&order.context)?;
+    unsigned.sign(order.key.as_deref().unwrap_or_default())?;
+    Ok(unsigned.finish()?.transactions().into_iter().map(|transaction| (transaction.role, transaction.bytes)).collect())
+}
+
 /// Returns what the wallet signs for an order; `None` for an order that it does not support.
-fn answer(line: &str) -> Result<Option<Value>, Box<dyn Error>> {
-    let case: Value = serde_json::from_str(line)?;
-    let (Some(wallet), Some(result)) = (case.get("wallet"), case.pointer("/response/result")) else { return Ok(None) };
-    let (Some(key), Some(max_fee)) = (wallet["secret_key"].as_str(), wallet["max_fee_per_gas"].as_str()) else { return Ok(None) };
+fn sign(order: &Order) -> Result<Option<Signed>, Box<dyn Error>> {
+    let (Some(key), Context::Evm(context)) = (&order.key, &order.context) else { return Ok(None) };
+    let Some(TxContext { nonce, fees: Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }, .. }) = context.path.self_funded()
+    else {
+        return Ok(None);
+    };
+    let response: Value = serde_json::from_str(&order.response)?;
+    let result = &response["result"];
     let Some(initiate) = result["initiate_transaction"].as_object() else { return Ok(None) };
     let signer: PrivateKeySigner = key.parse()?;
-    let max_fee = max_fee.parse()?;
-    let priority_fee = wallet["max_priority_fee_per_gas"].as_str().unwrap_or("0").parse()?;
-    let nonce = wallet["nonce"].as_u64().ok_or("no nonce")?;
 
-    let mut signed = Map::new();
-    let calls = [("approval", result["approval_transaction"].as_object()), ("initiate", Some(initiate))];
-    for (place, (name, call)) in (nonce..).zip(calls.into_iter().filter_map(|(name, call)| Some((name, call?)))) {
-        let transaction = transaction(call, place, max_fee, priority_fee)?;
-        signed.insert(name.to_owned(), json!({"signed": sign(transaction, &signer)?}));
+    let calls = [(Role::Approval, result["approval_transaction"].as_object()), (Role::Initiate, Some(initiate))];
+    let calls = calls.into_iter().filter_map(|(role, call)| Some((role, call?)));
+    let mut signed = Vec::new();
+    for (nonce, (role, call)) in (*nonce..).zip(calls) {
+        let mut transaction = transaction(call, nonce, *max_fee_per_gas, *max_priority_fee_per_gas)?;
+        let signature = signer.sign_transaction_sync(&mut transaction)?;
+        let mut bytes = Vec::new();
+        transaction.eip2718_encode(&signature, &mut bytes);
+        signed.push((role, bytes));
     }
-    Ok(Some(signed.into()))
+    Ok(Some(signed))
 }
 
 /// Returns the transaction that a member of the response describes, as it is.
@@ -61,20 +124,12 @@ fn transaction(
     Ok(TxEip1559 {
         chain_id: call.get("chain_id").and_then(Value::as_u64).ok_or("no chain_id")?,
         nonce,
-        gas_limit: text("gas_limit")?.parse::<countersign::U256>()?.try_into()?,
+        gas_limit: text("gas_limit")?.parse::<U256>()?.try_into()?,
         max_fee_per_gas,
         max_priority_fee_per_gas,
-        to: text("to")?.parse::<countersign::evm::alloy_primitives::Address>()?.into(),
+        to: text("to")?.parse::<Address>()?.into(),
         value: text("value")?.parse()?,
         access_list: Default::default(),
         input: hex::decode(text("data")?)?.into(),
     })
-}
-
-/// Signs a transaction. Returns its EIP-2718 bytes in hex.
-fn sign(mut transaction: TxEip1559, signer: &PrivateKeySigner) -> Result<String, Box<dyn Error>> {
-    let signature = signer.sign_transaction_sync(&mut transaction)?;
-    let mut bytes = Vec::new();
-    transaction.eip2718_encode(&signature, &mut bytes);
-    Ok(hex::encode_prefixed(bytes))
 }

@@ -19,7 +19,7 @@ use countersign::{
 };
 use countersign_client::Http;
 use countersign_client::driver::Chains as _;
-use countersign_json::JsonFamily;
+use countersign_json::read_context;
 use countersign_node::{Endpoints, Ends, NodeError, Nodes, Preconditions, Speed, Unmet};
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
@@ -234,15 +234,7 @@ pub(crate) fn check_wallet(problems: &mut Problems, path: Option<&Path>, text: &
     let read = || -> Result<Option<Zeroizing<String>>, Refusal> {
         let value = json::parse(text)?;
         let wallet = Cursor::root(&value, "");
-        match family {
-            Family::Evm => countersign::evm::Evm::read_wallet(wallet).map(drop)?,
-            Family::Tron => countersign::tron::Tron::read_wallet(wallet).map(drop)?,
-            Family::Starknet => countersign::starknet::Starknet::read_wallet(wallet).map(drop)?,
-            Family::Solana => countersign::solana::Solana::read_wallet(wallet).map(drop)?,
-            Family::Sui => countersign::sui::Sui::read_wallet(wallet).map(drop)?,
-            Family::Bitcoin => countersign::bitcoin::Bitcoin::read_wallet(wallet).map(drop)?,
-            _ => {}
-        }
+        read_context(family, wallet)?;
         let key = wallet.object()?.get("secret_key").map(|key| key.secret().map(|key| Zeroizing::new(key.to_owned())));
         key.transpose()
     };

@@ -2,7 +2,7 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
+use countersign::{Code, Context, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Error, Serialize, Serializer};
 
@@ -22,6 +22,30 @@ pub(crate) use each_family;
 
 pub(crate) fn unsupported(family: Family) -> Refusal {
     Refusal::new(Code::UnsupportedFamily, "").with_actual(family)
+}
+
+/// Reads a wallet context of a family. If this build has no JSON of it, the family is not supported.
+macro_rules! read_wallet {
+    ([$family:expr, $wallet:expr] $($feature:literal $variant:ident $module:ident,)*) => {
+        match $family {
+            $(
+                #[cfg(feature = $feature)]
+                Family::$variant => countersign::$module::$variant::read_wallet($wallet).map(Context::$variant),
+            )*
+            other => Err(unsupported(other)),
+        }
+    };
+}
+
+/// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) without its order. Where the family has a gasless path, the
+/// context prepares both paths.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member of the context that is missing or malformed; [`Code::UnsupportedFamily`] if this build has no JSON of the
+/// family.
+pub fn read_context(family: Family, wallet: Cursor<'_, '_>) -> Result<Context, Refusal> {
+    for_each_family! { read_wallet! [family, wallet] }
 }
 
 /// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.
