@@ -13,9 +13,13 @@
 //!
 //! ABI: <https://docs.soliditylang.org/en/v0.8.28/abi-spec.html>
 
+mod words;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, sol};
 use countersign_core::{ByteCoverage, Code, Refusal, Topic, json::At};
+
+use words::AbiWords;
 
 sol! {
     /// The functions of the swap contract and the token that we call.
@@ -314,107 +318,6 @@ fn describe_selector(selector: [u8; 4]) -> String {
     ];
     let name = KNOWN.iter().find(|(known, _)| *known == selector).map_or("an unknown function", |(_, name)| name);
     format!("{} {name}", hex::encode(selector))
-}
-
-/// The argument words of a call, read one by one so that a refusal can name its bytes.
-struct AbiWords<'a> {
-    data: &'a [u8],
-    at: &'a At<'a>,
-}
-
-impl AbiWords<'_> {
-    /// Returns the first byte of argument word `index` and the byte after its end.
-    fn range(index: usize) -> (usize, usize) {
-        let start = index.saturating_mul(WORD).saturating_add(4);
-        (start, start.saturating_add(WORD))
-    }
-
-    fn refuse(&self, code: Code, index: usize) -> Refusal {
-        let (start, end) = Self::range(index);
-        self.at.refuse_bytes(code, start, end)
-    }
-
-    fn exactly(&self, words: usize) -> Result<(), Refusal> {
-        self.length(Self::range(words).0)
-    }
-
-    fn length(&self, len: usize) -> Result<(), Refusal> {
-        if self.data.len() == len {
-            return Ok(());
-        }
-        let (start, end) = (len.min(self.data.len()), len.max(self.data.len()));
-        Err(self
-            .at
-            .refuse_bytes(Code::CalldataLength, start, end)
-            .with_expected(format!("{len} bytes"))
-            .with_actual(format!("{} bytes", self.data.len())))
-    }
-
-    fn word(&self, index: usize) -> Result<[u8; WORD], Refusal> {
-        let (start, end) = Self::range(index);
-        self.data.get(start..end).and_then(|word| word.try_into().ok()).ok_or_else(|| {
-            self.refuse(Code::CalldataLength, index)
-                .with_expected(format!("at least {end} bytes"))
-                .with_actual(format!("{} bytes", self.data.len()))
-        })
-    }
-
-    fn number(&self, index: usize) -> Result<U256, Refusal> {
-        self.word(index).map(U256::from_be_bytes)
-    }
-
-    fn address(&self, index: usize) -> Result<Address, Refusal> {
-        let word = self.word(index)?;
-        match word.split_first_chunk::<12>() {
-            Some((&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], address)) => Ok(Address::from_slice(address)),
-            _ => Err(self
-                .refuse(Code::CalldataPadding, index)
-                .with_expected("12 zero bytes before an address")
-                .with_actual(hex::encode(word))),
-        }
-    }
-
-    /// Reads the bytes whose offset is in word `index`, the last argument. The length must follow directly, then the bytes,
-    /// then zeros to the end of the word, and nothing more.
-    fn bytes(&self, index: usize) -> Result<Bytes, Refusal> {
-        let length_at = index.saturating_add(1);
-        let offset = self.number(index)?;
-        let canonical = U256::from(length_at.saturating_mul(WORD));
-        if offset != canonical {
-            return Err(self
-                .refuse(Code::CalldataOffset, index)
-                .with_expected(format!("{canonical:#x}"))
-                .with_actual(format!("{offset:#x}")));
-        }
-        let len = self.number(length_at)?;
-        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_DESTINATION_DATA).ok_or_else(|| {
-            self.refuse(Code::DestinationDataTooLong, length_at).with_expected("at most 1024 bytes").with_actual(format!("{len:#x}"))
-        })?;
-        let (start, _) = Self::range(length_at.saturating_add(1));
-        self.length(start.saturating_add(padded(len)))?;
-        let end = start.saturating_add(len);
-        let (bytes, padding) = (self.data.get(start..end).unwrap_or_default(), self.data.get(end..).unwrap_or_default());
-        if padding.iter().any(|byte| *byte != 0) {
-            return Err(self
-                .at
-                .refuse_bytes(Code::CalldataPadding, end, self.data.len())
-                .with_expected("zero bytes")
-                .with_actual(hex::encode(padding)));
-        }
-        Ok(Bytes::copy_from_slice(bytes))
-    }
-
-    /// Requires that the rebuilt bytes are the bytes that came, so that nothing was overlooked.
-    fn same(&self, rebuilt: &[u8]) -> Result<(), Refusal> {
-        if rebuilt == self.data {
-            return Ok(());
-        }
-        let start = rebuilt.iter().zip(self.data).take_while(|(a, b)| a == b).count();
-        Err(self
-            .at
-            .refuse_bytes(Code::CalldataPadding, start, self.data.len())
-            .with_reason("the calldata is not the encoding of its arguments"))
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::{Code, EvmGeneration, Policy};
 use countersign_evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign_evm::{Evm, VerifiedOrder, received};
-use countersign_testkit::{Case, TestResult, asset_index, fixture, fixtures, registry_with, set, verified, verified_under};
+use countersign_testkit::{Case, TestResult, abi, asset_index, fixture, fixtures, registry_with, set, verified, verified_under};
 use serde_json::{Value, json};
 
 /// Topic 0 of `Initiated` (`docs/spec/evm.md#events`).
@@ -26,19 +26,11 @@ fn initiated(order: &VerifiedOrder, id: &str) -> Value {
 fn with_data(order: &VerifiedOrder, id: &str, data: &[u8]) -> Value {
     let mut log = initiated(order, id);
     log["topics"][0] = json!(DESTINATION_DATA);
-    log["data"] = json!(format!("0x{}", hex::encode(encoded(data))));
+    log["data"] = json!(hex::encode_prefixed(abi::bytes(data)));
     log
 }
 
-/// The ABI encoding of bytes: the offset, the length, and the bytes up to a whole word.
-fn encoded(data: &[u8]) -> Vec<u8> {
-    let mut encoded = [U256::from(32), U256::from(data.len())].map(|word| word.to_be_bytes::<32>()).concat();
-    encoded.extend_from_slice(data);
-    encoded.resize(64 + data.len().div_ceil(32) * 32, 0);
-    encoded
-}
-
-/// The logs of the order's own call, from a contract that uses this swap id.
+/// The logs of the order's own call, by a contract that gives it this swap id.
 fn logs(order: &VerifiedOrder, id: &str) -> Vec<Value> {
     let data = order.deposit().terms.destination_data.as_ref().map(|data| with_data(order, id, data));
     [initiated(order, id)].into_iter().chain(data).collect()

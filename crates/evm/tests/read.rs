@@ -3,7 +3,7 @@
 use countersign_core::{EvmGeneration, SecretHash};
 use countersign_evm::alloy_primitives::{Address, B256, U256, address, b256, hex};
 use countersign_evm::read::{self, HtlcEvent, Layout, Progress};
-use countersign_testkit::shared;
+use countersign_testkit::{abi, shared};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -96,14 +96,6 @@ fn refuses_every_other_layout() {
     read::order(&[words(v3(0)), vec![0; 32]].concat()).unwrap_err();
 }
 
-fn redeemed(secret: &[u8]) -> Vec<u8> {
-    let mut data =
-        words([number(32), number(secret.len().try_into().unwrap()), U256::ZERO, U256::ZERO, U256::ZERO, U256::ZERO])[..64].to_vec();
-    data.extend_from_slice(secret);
-    data.resize(data.len().next_multiple_of(32), 0);
-    data
-}
-
 #[test]
 fn reads_the_events() {
     assert_eq!(read::REDEEMED, b256!("4c9a044220477b4e94dbb0d07ff6ff4ac30d443bef59098c4541b006954778e2"));
@@ -115,7 +107,7 @@ fn reads_the_events() {
     assert!(matches!(&initiated, Some(HtlcEvent::Initiated { .. })));
     assert_eq!(read::event(&[INITIATED, ID, SECRET_HASH, amount], &[]), Ok(initiated));
     assert_eq!(read::event(&[INITIATED, ID, SECRET_HASH], amount.as_slice()), Ok(initiated));
-    let ended = read::event(&[read::REDEEMED, ID, SECRET_HASH], &redeemed(&SECRET));
+    let ended = read::event(&[read::REDEEMED, ID, SECRET_HASH], &abi::bytes(&SECRET));
     assert_eq!(ended, Ok(Some(HtlcEvent::Redeemed { order_id: ID, secret: SECRET })));
     assert_eq!(read::event(&[read::REFUNDED, ID], &[]), Ok(Some(HtlcEvent::Refunded { order_id: ID })));
     assert_eq!(read::event(&[read::TRANSFER, ID, ID], &[]), Ok(None));
@@ -126,9 +118,9 @@ fn reads_the_events() {
 fn refuses_forged_and_malformed_events() {
     let topics = [read::REDEEMED, ID, SECRET_HASH];
     for secret in [[0x7f; 32].as_slice(), &[0x7e; 31], &[0x7e; 33], &[]] {
-        read::event(&topics, &redeemed(secret)).unwrap_err();
+        read::event(&topics, &abi::bytes(secret)).unwrap_err();
     }
-    let good = redeemed(&SECRET);
+    let good = abi::bytes(&SECRET);
     for data in [&good[..95], &good[..32], &[], &[good.as_slice(), &[0]].concat()] {
         read::event(&topics, data).unwrap_err();
     }

@@ -1,10 +1,11 @@
 //! What a contract on an EVM chain is: described, compared with its stored description, and recognised as a generation.
 
-use countersign::evm::alloy_primitives::{U256, hex, keccak256};
+use countersign::EvmGeneration;
+use countersign::evm::alloy_primitives::{hex, keccak256};
 use countersign::evm::read::Layout;
 use countersign::trust::EvmGeneration;
 use countersign_node::{ContractReport, Contracts};
-use countersign_testkit::registry;
+use countersign_testkit::{abi, registry};
 use serde_json::json;
 
 use crate::evm_wallet::{SENDER, chain};
@@ -43,19 +44,8 @@ async fn a_contract_is_compared_with_its_stored_description() {
 
 #[tokio::test]
 async fn a_generation_is_recognised_by_what_the_contract_says_of_itself() {
-    let text = |text: &str| {
-        let mut padded = text.as_bytes().to_vec();
-        padded.resize(padded.len().next_multiple_of(32), 0);
-        [U256::from(32).to_be_bytes::<32>().to_vec(), U256::from(text.len()).to_be_bytes::<32>().to_vec(), padded].concat()
-    };
-    // fields, seven heads, then name, version, extensions.
-    let domain = move |name: &str, version: &str| {
-        let word = |number: u64| U256::from(number).to_be_bytes::<32>().to_vec();
-        let mut fields = [0; 32];
-        fields[0] = 0x0f;
-        let heads = [fields.to_vec(), word(0xe0), word(0x120), word(1), SENDER.into_word().to_vec(), word(0), word(0x160)];
-        [heads.concat(), text(name)[32..].to_vec(), text(version)[32..].to_vec(), word(0)].concat()
-    };
+    let text = |text: &str| abi::bytes(text.as_bytes());
+    let domain = |name: &str, version: &str| abi::domain(name, version, SENDER.into());
     let describe = async |version: Option<&'static str>, name: &'static str, domain_version: &'static str| {
         let chain = chain().lying(move |_, method, params| match method {
             "eth_getCode" => Some(json!("0x6001")),

@@ -17,6 +17,7 @@ mod bitcoin;
 mod conversations;
 mod crowds;
 mod evm;
+mod evm_broadcast;
 mod evm_contracts;
 mod evm_l1_fee;
 mod evm_prices;

@@ -14,6 +14,7 @@
 )]
 #![allow(missing_docs, missing_debug_implementations, reason = "only the project's own tests use this crate")]
 
+pub mod abi;
 pub mod accept;
 pub mod cairo;
 pub mod chain;

@@ -4,7 +4,7 @@ use countersign_core::chains::swap_id::{self, SwapIdInput, Version};
 use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Quorum, Reader};
 use countersign_core::{Code, EvmGeneration, Generation};
 use countersign_testkit::chain::tron::{Tron as Chain, bare, log, terms};
-use countersign_testkit::{Case, TestResult, fixture, fixtures, set, verified};
+use countersign_testkit::{Case, TestResult, abi, fixture, fixtures, set, verified};
 use countersign_tron::alloy_primitives::{B256, U256, hex};
 use countersign_tron::reader::{Effect, EffectOf, OnChain};
 use countersign_tron::received::{self, TransactionInfo};
@@ -21,15 +21,11 @@ fn initiated(order: &VerifiedOrder, id: B256) -> Value {
     log(deposit.initiate.to, &[read::INITIATED, id, deposit.terms.secret_hash, deposit.terms.amount.into()], &[])
 }
 
-/// The log with destination data of an order, as version 3 of the contract emits it after the other: the offset of the bytes, their length, and
-/// the bytes up to a whole word.
+/// The log with destination data of an order, as version 3 of the contract emits it after the other.
 fn with_data(order: &VerifiedOrder, id: B256, data: &[u8]) -> Value {
     let deposit = order.deposit();
-    let mut encoded = [U256::from(32), U256::from(data.len())].map(|word| word.to_be_bytes::<32>()).concat();
-    encoded.extend_from_slice(data);
-    encoded.resize(64 + data.len().div_ceil(32) * 32, 0);
     let name = "380328b26f928a9e51ec19f8e2199a2bce34db266d093d1e0104bce139ed7555".parse().unwrap();
-    log(deposit.initiate.to, &[name, id, deposit.terms.secret_hash, deposit.terms.amount.into()], &encoded)
+    log(deposit.initiate.to, &[name, id, deposit.terms.secret_hash, deposit.terms.amount.into()], &abi::bytes(data))
 }
 
 /// What a node returns for the transaction of an account that several owners control: it calls that account, whose code calls the token and

@@ -1,4 +1,5 @@
 //! Reading an order without I/O, from honest and lying endpoints: a lie is a fault or unclear, never a funded or redeemed order.
+mod contracts;
 mod fate;
 mod lies;
 mod orders;

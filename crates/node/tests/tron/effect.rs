@@ -3,7 +3,7 @@
 use countersign::{Code, Family, Policy, Verified, json};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::NodeError;
-use countersign_testkit::registry;
+use countersign_testkit::{abi, registry};
 use serde_json::{Value, json};
 
 use super::fake::{Lying as _, Tron, bare, case, log, nodes, terms};
@@ -25,10 +25,8 @@ fn info(more: u64) -> Value {
     let swap_id = case(Family::Tron, CASE).json()["order"]["source_swap"]["swap_id"].as_str().unwrap().parse().unwrap();
     let amount = deposit.terms.amount + countersign::U256::from(more);
     let event = |name, data: &[u8]| log(deposit.initiate.to, &[name, swap_id, deposit.terms.secret_hash, amount.into()], data);
-    // The destination data is empty: its offset and its length.
-    let mut empty = [0; 64];
-    empty[31] = 32;
-    let events = [event(read::INITIATED, &[]), event(read::DESTINATION_DATA, &empty)];
+    // The destination data is empty.
+    let events = [event(read::INITIATED, &[]), event(read::DESTINATION_DATA, &abi::bytes(&[]))];
     json!({"id": bare(ID), "blockNumber": 7, "receipt": {"result": "SUCCESS"}, "log": events})
 }
 

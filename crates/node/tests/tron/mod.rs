@@ -1,5 +1,6 @@
 //! Reading an order from honest and lying Tron nodes: honest answers become evidence. A lie becomes "unknown" or a hold, never a proof of
 //! funding.
+mod broadcast;
 mod effect;
 mod fake;
 mod prices;
@@ -22,6 +23,7 @@ use countersign::{
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
 use countersign_node::NodeError;
+use countersign_testkit::abi;
 use fake::{
     Fake, INITIATED, LATEST, Lying, NOW, SECRET, SOLID, Tron, bare, id, id_of, info, log, nodes, redeemed, returned, reverted, terms,
 };
@@ -268,7 +270,7 @@ async fn a_forged_end_is_unknown() {
     let destination = &terms.destination;
     let (htlc, order, hash) = (tron().htlc, id(destination), B256::from(destination.secret_hash.0));
     let other = [0x11; 32];
-    let data = |secret: [u8; 32]| [U256::from(32).to_be_bytes::<32>(), U256::from(32).to_be_bytes(), secret].concat();
+    let data = |secret: [u8; 32]| abi::bytes(&secret);
     for (why, log) in [
         ("a secret that does not hash", log(htlc, &[read::REDEEMED, order, hash], &data(other))),
         ("a secret of another hash", redeemed(htlc, destination, other)),

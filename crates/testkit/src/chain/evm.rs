@@ -10,7 +10,7 @@ use countersign_evm::{Evm as Family, address, read};
 use countersign_json::line::Case as JsonCase;
 use serde_json::{Value, json};
 
-use crate::{fixture, registry};
+use crate::{abi, fixture, registry};
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;
@@ -315,9 +315,7 @@ pub fn id(terms: &HtlcTerms) -> B256 {
 }
 
 pub fn redeemed_data(secret: &[u8]) -> Vec<u8> {
-    let mut data = [U256::from(32), U256::from(secret.len())].iter().flat_map(U256::to_be_bytes::<32>).collect::<Vec<_>>();
-    data.extend_from_slice(secret);
-    data
+    abi::bytes(secret)
 }
 
 pub fn log(address: Address, topics: &[B256], data: &[u8], block: u64) -> Value {

@@ -9,7 +9,7 @@ use countersign_tron::alloy_primitives::{Address as AbiAddress, B256, U256, hex,
 use countersign_tron::{Address, Tron as Family, read};
 use serde_json::{Value, json};
 
-use crate::{fixture, registry};
+use crate::{abi, fixture, registry};
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;
@@ -206,8 +206,7 @@ pub fn log(address: Address, topics: &[B256], data: &[u8]) -> Value {
 }
 
 pub fn redeemed(htlc: Address, terms: &HtlcTerms, secret: [u8; 32]) -> Value {
-    let data = [U256::from(32).to_be_bytes::<32>(), U256::from(32).to_be_bytes(), secret].concat();
-    log(htlc, &[read::REDEEMED, id(terms), SecretHash::of(&secret).0.into()], &data)
+    log(htlc, &[read::REDEEMED, id(terms), SecretHash::of(&secret).0.into()], &abi::bytes(&secret))
 }
 
 /// A node's information about a transaction.
