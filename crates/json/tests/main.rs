@@ -17,6 +17,7 @@ mod documents;
 mod keys;
 mod mutants;
 mod objects;
+mod promises;
 mod properties;
 mod readers;
 mod recover;

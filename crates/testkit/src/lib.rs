@@ -22,6 +22,7 @@ pub mod fate;
 pub mod fixed;
 pub mod hostile;
 pub mod lines;
+pub mod promises;
 pub mod properties;
 pub mod received;
 pub mod recover;
