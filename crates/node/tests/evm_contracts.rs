@@ -1,6 +1,5 @@
 //! What a contract on an EVM chain is: described, compared with its stored description, and recognised as a generation.
 
-use countersign::EvmGeneration;
 use countersign::evm::alloy_primitives::{hex, keccak256};
 use countersign::evm::read::Layout;
 use countersign::trust::EvmGeneration;
