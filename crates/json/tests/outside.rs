@@ -284,21 +284,25 @@ enum Cell {
     Families(BTreeMap<String, Self>),
 }
 
+/// Returns the names of tests of any language, after checking that each exists.
+fn names_of(row: &str, tests: &[String]) -> String {
+    let name = |test: &String| {
+        let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{row}: {test}"));
+        let text = text(file);
+        let spellings = [format!("fn {name}("), format!("def {name}("), format!("fun {name}("), format!("\"{name}\""), format!("'{name}'")];
+        assert!(spellings.iter().any(|spelling| text.contains(spelling)), "{row}: no test {test}");
+        format!("`{name}`")
+    };
+    tests.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
 impl Cell {
     /// Returns the text of the table, after checking that every test exists.
     fn check(&self, rule: &str) -> String {
         match self {
             Self::Tests { tests } => {
                 assert!(!tests.is_empty(), "{rule}: an empty cell");
-                let name = |test: &String| {
-                    let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{rule}: {test}"));
-                    let text = text(file);
-                    let spellings =
-                        [format!("fn {name}("), format!("def {name}("), format!("fun {name}("), format!("\"{name}\""), format!("'{name}'")];
-                    assert!(spellings.iter().any(|spelling| text.contains(spelling)), "{rule}: no test {test}");
-                    format!("`{name}`")
-                };
-                tests.iter().map(name).collect::<Vec<_>>().join(", ")
+                names_of(rule, tests)
             }
             Self::Nothing { none } => {
                 assert!(none.len() > 5, "{rule}: say why it does not apply");
@@ -348,4 +352,73 @@ fn every_rule_says_for_each_stage_which_test_shows_it() {
         fs::write(&path, &text).unwrap();
     }
     assert!(fs::read_to_string(&path).unwrap() == text, "docs/rules.md is behind docs/rules.jsonl: run with UPDATE=1");
+}
+
+/// A row of `docs/expected.jsonl`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Feature {
+    group: String,
+    feature: String,
+    has: Has,
+    /// Where it is; empty if nothing of it is there.
+    r#where: String,
+    #[serde(default)]
+    tests: Vec<String>,
+    /// What is missing, and why.
+    lacks: Option<String>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Has {
+    Yes,
+    Partly,
+    No,
+}
+
+impl Feature {
+    /// Returns the row of the table, after checking that a yes is shown by tests, and that the rest has a reason.
+    fn check(&self) -> String {
+        let Self { feature, r#where: place, tests, .. } = self;
+        let lacks = self.lacks.as_deref().unwrap_or_default();
+        let is_right = match self.has {
+            Has::Yes => !place.is_empty() && !tests.is_empty() && lacks.is_empty(),
+            Has::Partly => !place.is_empty() && lacks.len() > 10,
+            Has::No => place.is_empty() && tests.is_empty() && lacks.len() > 10,
+        };
+        assert!(is_right, "{feature}: a yes has tests, a no has a reason, what is partly there has a place and a reason");
+        let has = match self.has {
+            Has::Yes => "yes",
+            Has::Partly => "partly",
+            Has::No => "no",
+        };
+        format!("| {feature} | {has} | {place} | {lacks} | {} |", names_of(feature, tests))
+    }
+}
+
+#[test]
+fn every_expected_feature_is_shown_by_tests_or_says_what_is_missing() {
+    let list = text("docs/expected.jsonl");
+    let rows: Vec<Feature> =
+        list.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
+    let names: BTreeSet<_> = rows.iter().map(|row| &row.feature).collect();
+    assert_eq!(names.len(), rows.len(), "a feature is listed twice");
+    let mut table = String::new();
+    for of_group in rows.chunk_by(|one, next| one.group == next.group) {
+        let group = &of_group[0].group;
+        let heading = format!("## {group}\n");
+        assert!(!table.contains(&heading), "{group}: listed in two places");
+        writeln!(table, "{heading}\n| feature | there | where | what is missing, and why | shown by |\n|---|---|---|---|---|").unwrap();
+        for row in of_group {
+            writeln!(table, "{}", row.check()).unwrap();
+        }
+        table.push('\n');
+    }
+    let path = root().join("docs/expected.md");
+    let text = with_table(&fs::read_to_string(&path).unwrap(), "features", &table);
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == text, "docs/expected.md is behind docs/expected.jsonl: run with UPDATE=1");
 }
