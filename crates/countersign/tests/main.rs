@@ -16,6 +16,7 @@ mod contexts;
 mod contributing;
 mod fate;
 mod key;
+mod outline;
 mod pages;
 mod recover;
 mod registry;
