@@ -85,6 +85,11 @@ class Book:
         """Returns mdBook's outline."""
         return ENTRY.sub(lambda entry: f"[{entry[1]}]({self.pages[normpath(f'{HERE}/{entry[2]}')]})", self.outline)
 
+    def llms(self):
+        """Returns llms.txt with the links of the book, to the Markdown of its pages."""
+        text = (ROOT / "llms.txt").read_text()
+        return LINK.sub(lambda found: f"[{found[2]}]({goes})" if (goes := self.target("llms.txt", found[3], "")) else found[2], text)
+
     def below(self, folder):
         """Returns the first page of a folder: its README, or else the first one of the outline."""
         for name in ("README.md", "mod.rs", "src/lib.rs"):

@@ -128,7 +128,7 @@ const RUNS: [(&str, &str, &str, i32); 109] = [
 ];
 
 /// Returns the commands that the program has, by its own help.
-fn commands(home: &Home, prefix: &[&str]) -> BTreeSet<String> {
+pub fn commands(home: &Home, prefix: &[&str]) -> BTreeSet<String> {
     let help = out(&home.run("", &[prefix, &["--help"]].concat()));
     let Some((_, rest)) = help.split_once("\nCommands:\n") else { return [prefix.join(" ")].into() };
     let names = rest.lines().take_while(|line| line.starts_with("  ")).filter_map(|line| line.strip_prefix("  "));

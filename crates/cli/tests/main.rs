@@ -10,6 +10,7 @@
     reason = "a test ends by panicking"
 )]
 
+mod agents;
 mod backup;
 mod clear_signing;
 mod commands;
