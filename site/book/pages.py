@@ -79,7 +79,8 @@ class Book:
         if len(self.titles) != len(entries) or len(set(self.pages.values())) != len(self.pages):
             raise ValueError(f"{OUTLINE}: two entries are one page")
         self.codes = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/codes.md").read_text(), re.M))
-        self.images = set()
+        # The images that pages show, and the links that lead nowhere.
+        self.images, self.dead = set(), []
 
     def summary(self):
         """Returns mdBook's outline."""
@@ -116,7 +117,8 @@ class Book:
     def item(self, file, link, base):
         """Returns where a link of rustdoc leads: a page of a guide, or the item in rustdoc's pages, if these are there."""
         if not file.startswith("crates/") or ("/" in link and not link.endswith("/index.html")):
-            raise ValueError(f"{file}: {link} does not exist")
+            self.dead.append(f"{file}: {link} does not exist")
+            return None
         path, _, anchor = link.partition("#")
         words = path.removesuffix("/index.html").replace("/", "::").split("::")
         own = file.split("/")[1]
@@ -166,6 +168,9 @@ class Book:
             bang, words, to = found.groups()
             if bang and Path(to).suffix in IMAGES and ":" not in to:
                 image = normpath(join(os.path.dirname(file), to))
+                if not (ROOT / image).is_file():
+                    self.dead.append(f"{file}: {to} does not exist")
+                    return words
                 self.images.add(image)
                 return f"![{words}]({relpath(image.removeprefix('docs/'), base or '.')})"
             goes = self.target(file, to, base)
