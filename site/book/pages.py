@@ -175,7 +175,11 @@ class Book:
                 return f"![{words}]({relpath(image.removeprefix('docs/'), base or '.')})"
             goes = self.target(file, to, base)
             words = show(words, linked=True)
-            return f"[{words}]({goes})" if goes else words
+            if goes:
+                return f"[{words}]({goes})"
+            # Without a repository the reader sees where the code is.
+            code = normpath(join(os.path.dirname(file), to.partition("#")[0]))
+            return f"{words} (`{code}`)" if (ROOT / code).exists() and words.strip("`") not in code else words
 
         text = LINK.sub(link, TICKED.sub(hide, text))
         if file.startswith("crates/"):
