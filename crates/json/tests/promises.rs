@@ -36,10 +36,10 @@ each_family! { deadlines_are_kept():
     "bitcoin" bitcoin Bitcoin;
 }
 
-// On Starknet only the account proves a signature whose key is not known, so that another one is attached with a warning.
-each_family! { nothing_else_is_attached(1_000):
+each_family! { nothing_else_is_attached(500):
     "evm" evm Evm;
     "tron" tron Tron;
+    "starknet" starknet Starknet;
     "solana" solana Solana;
     "sui" sui Sui;
     "bitcoin" bitcoin Bitcoin;
