@@ -1,17 +1,19 @@
-// Builds the package into dist/: `npm run build`, or `npm run build -- evm sui` for some of the builds.
+// Builds the package into dist/: `npm run build`, or `npm run build -- evm` for one of the builds alone, with its types.
 // `npm run build -- swap+evm+bitcoin` builds the driver for these chains alone, in dist/swap+evm+bitcoin.
 //
 // Each build is one WebAssembly module with its JavaScript. Needed beside Node: cargo, and what `.ci/wasm` needs to compile for
-// WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file.
+// WebAssembly. The wasm-bindgen tool is installed once into the cache folder, in the version of the lock file. It is compiled, because
+// its releases are on no registry of packages; one of the right version in the PATH is taken as it is.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { build as bundle } from "esbuild";
 import { ADAPTERS, BUILDS, DIST, FAMILIES, HERE, LARGER, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
 import { measure } from "./sizes.mjs";
+import { StepFailed, step } from "./step.mjs";
 
 const TARGET = "wasm32-unknown-unknown";
 const WORK = join(targetFolder(), "npm");
@@ -20,25 +22,40 @@ const options = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const named = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const unknown = [...named.filter((name) => !BUILDS.includes(name) && !isOwn(name)), ...options.filter((option) => option !== "--if-needed")];
 if (unknown.length > 0) fail(`unknown: ${unknown.join(" ")}; the builds are ${BUILDS.join(", ")}, or such as swap+evm+bitcoin; the option is --if-needed`);
-// The declarations are made from the build with all families.
-const builds = named.length > 0 ? [...new Set(["all", ...named])] : BUILDS;
+const builds = named.length > 0 ? [...new Set(named)] : BUILDS;
 
+// A line for each build that is there, with the hash of what it was made from.
 const stamp = join(DIST, "inputs.txt");
-const inputs = builds.map((name) => `${name} ${hashOfInputs()}\n`).join("");
-if (options.includes("--if-needed") && existsSync(stamp) && readFileSync(stamp, "utf8") === inputs) process.exit(0);
-rmSync(stamp, { force: true });
+const hash = hashOfInputs();
+const lineOf = (name) => `${name} ${hash}`;
+const made = new Set(existsSync(stamp) ? readFileSync(stamp, "utf8").split("\n").filter((line) => line.endsWith(` ${hash}`)) : []);
+const wanted = options.includes("--if-needed") ? builds.filter((name) => !made.has(lineOf(name))) : builds;
+if (wanted.length === 0) process.exit(0);
+for (const name of wanted) made.delete(lineOf(name));
+writeStamp();
 
-// Before anything is compiled, so that the sources whose paths are cut are there.
-step("sources", "cargo", ["fetch", "--quiet", "--locked", "--manifest-path", join(HERE, "Cargo.toml")]);
-const bindgen = wasmBindgen();
-for (const name of builds) {
-  compile(name);
-  await link(name);
-  if (isOwn(name)) console.log(`${name}: ${Math.round(measure([name])[0].gzip / 1000)} kB with gzip`);
+try {
+  // Before anything is compiled, so that the sources whose paths are cut are there.
+  await step("sources", "cargo", ["fetch", "--quiet", "--locked", "--manifest-path", join(HERE, "Cargo.toml")]);
+  const bindgen = await wasmBindgen();
+  for (const name of wanted) {
+    await compile(name, bindgen);
+    await link(name);
+    if (name === wanted[0]) await declarations(name);
+    if (isOwn(name)) console.log(`${name}: ${Math.round(measure([name])[0].gzip / 1000)} kB with gzip`);
+    made.add(lineOf(name));
+  }
+  await adapters();
+  writeStamp();
+} catch (error) {
+  if (!(error instanceof StepFailed)) throw error;
+  fail(error.message);
 }
-declarations();
-await adapters();
-writeFileSync(stamp, inputs);
+
+function writeStamp() {
+  mkdirSync(DIST, { recursive: true });
+  writeFileSync(stamp, [...made].map((line) => `${line}\n`).join(""));
+}
 
 /** Whether a build is the driver or the page for some families alone: `swap+evm+bitcoin`. */
 function isOwn(name) {
@@ -47,24 +64,24 @@ function isOwn(name) {
 }
 
 /** Compiles the crate with the families of a build, and makes the module small. */
-function compile(name) {
+async function compile(name, bindgen) {
   const only = ["--no-default-features", "--features", name.replaceAll("+", ",")];
   const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : only;
-  const args = ["build", "--quiet", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
+  const args = ["build", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
   // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
   const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
   const registries = existsSync(sources) ? readdirSync(sources).map((registry) => join(sources, registry)) : [];
   const remap = [...registries, ROOT].map((path) => `--remap-path-prefix=${path.replace(/\/$/, "")}=`);
   const linker = join(HERE, "scripts", "link");
   const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f"), CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: linker };
-  step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
+  await step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
   const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");
-  step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);
+  await step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);
   mkdirSync(join(DIST, name), { recursive: true });
   // Never --all-features: it emits imports that browsers refuse. --low-memory-unused is sound because the lowest kilobyte of memory is
   // the end of the stack and contains no data. Sorting functions by name puts similar ones next to each other, so that gzip saves 2 %.
   const module = join(WORK, name, "countersign_bg.wasm");
-  step(`${name}: wasm-opt`, localProgram("wasm-opt"), ["-Oz", "--converge", "--low-memory-unused", "--reorder-functions-by-name", module, "-o", join(DIST, name, "countersign_bg.wasm")]);
+  await step(`${name}: wasm-opt`, localProgram("wasm-opt"), ["-Oz", "--converge", "--low-memory-unused", "--reorder-functions-by-name", module, "-o", join(DIST, name, "countersign_bg.wasm")]);
 }
 
 /** Bundles the JavaScript of a build: a CommonJS file for Node, and an ECMAScript module for browsers. */
@@ -89,11 +106,13 @@ async function link(name) {
   writeFileSync(file("node.js"), `import countersign from "./node.cjs";\nexport const { ${list.join(", ")} } = countersign;\n`);
 }
 
-/** Writes the type declarations, once for each module system. */
-function declarations() {
+/** Writes the type declarations, once for each module system. The glue of every build has what they need. */
+async function declarations(name) {
   const out = join(WORK, "types");
   rmSync(out, { recursive: true, force: true });
-  step("types", localProgram("tsc"), ["--project", HERE, "--outDir", out]);
+  // Where tsconfig.json finds it.
+  copyFileSync(join(WORK, name, "countersign.d.ts"), join(WORK, "glue.d.ts"));
+  await step("types", localProgram("tsc"), ["--project", HERE, "--outDir", out]);
   for (const [folder, to] of [["lib", "types"], ["adapters", "adapters"]]) {
     mkdirSync(join(DIST, to), { recursive: true });
     for (const file of readdirSync(join(out, folder)).filter((file) => file.endsWith(".d.ts"))) {
@@ -116,7 +135,7 @@ async function adapters() {
 }
 
 /** Returns the wasm-bindgen tool of the lock file's version; another version refuses the module. */
-function wasmBindgen() {
+async function wasmBindgen() {
   const version = lockedVersion("wasm-bindgen");
   const isRight = (program) => {
     try {
@@ -130,7 +149,7 @@ function wasmBindgen() {
   const found = ["wasm-bindgen", cached].find(isRight);
   if (found) return found;
   const args = ["install", "wasm-bindgen-cli", "--version", version, "--no-default-features", "--root", folder];
-  step(`wasm-bindgen ${version}, once, in some minutes`, "cargo", args, { CARGO_TARGET_DIR: join(folder, "target") });
+  await step(`wasm-bindgen ${version}, once: about 190 crates`, "cargo", args, { CARGO_TARGET_DIR: join(folder, "target") });
   rmSync(join(folder, "target"), { recursive: true, force: true });
   return cached;
 }
@@ -153,16 +172,6 @@ function hashOfInputs() {
   const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));
   for (const file of [...files, join(ROOT, "Cargo.toml")]) hash.update(readFileSync(file));
   return hash.digest("hex");
-}
-
-function step(what, program, args, env = {}) {
-  const start = Date.now();
-  try {
-    execFileSync(program, args, { cwd: HERE, stdio: "inherit", env: { ...process.env, ...env } });
-  } catch (error) {
-    fail(`${what} failed: ${error.message}`);
-  }
-  console.log(`${what} (${((Date.now() - start) / 1000).toFixed(0)} s)`);
 }
 
 function fail(message) {

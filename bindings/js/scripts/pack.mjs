@@ -24,7 +24,7 @@ export function assemble() {
   for (const file of ["LICENSE-APACHE", "LICENSE-MIT"]) cpSync(join(ROOT, file), join(folder, file));
   const { devDependencies, overrides, scripts, ...published } = JSON.parse(readFileSync(join(HERE, "package.json"), "utf8"));
   const missing = BUILDS.filter((build) => !existsSync(join(DIST, build, "countersign_bg.wasm")));
-  published.exports = Object.fromEntries(Object.entries(published.exports).filter(([path]) => !missing.includes(path.split("/")[1])));
+  published.exports = Object.fromEntries(Object.entries(published.exports).filter(([path]) => !missing.includes(path.split("/")[1] ?? "all")));
   // Set by the release workflow, which knows where the sources are.
   const url = published.repository?.url?.replace(/^git\+|\.git$/g, "");
   if (url) Object.assign(published, { homepage: `${url}/tree/HEAD/bindings/js#readme`, bugs: `${url}/issues` });
