@@ -152,9 +152,11 @@ export class Swaps {
   }
 
   /** Continues every stored order that has not ended. The changes come in one sequence, and each order's last one is {@link Stopped}. */
-  async *resume(): AsyncGenerator<SwapChange, void, undefined> {
+  resume(): AsyncGenerator<SwapChange, void, undefined> {
+    if (this.#end) throw this.#end;
     const inbox = new Inbox<SwapChange>();
-    const open = (await this.list()).filter(({ outcome }) => outcome === null);
+    // At once, as every call, and not with the first look at the changes.
+    const stored = this.list();
     const follow = async ({ orderId }: StoredSwap) => {
       try {
         for await (const change of this.follow(orderId)) inbox.push(change);
@@ -163,8 +165,9 @@ export class Swaps {
         inbox.push({ event: "stopped", orderId, reason: "failed", message: error.message, error });
       }
     };
-    Promise.all(open.map(follow)).then(() => inbox.end(), (error: unknown) => inbox.end(error));
-    yield* inbox.read();
+    const followed = stored.then((orders) => Promise.all(orders.filter(({ outcome }) => outcome === null).map(follow)));
+    followed.then(() => inbox.end(), (error: unknown) => inbox.end(error));
+    return inbox.read();
   }
 
   /** Returns the words of the rescue phrase; undefined before the first order. Whoever has them has the funds of every open order. */
