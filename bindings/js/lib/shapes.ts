@@ -670,6 +670,20 @@ export interface Proof {
   readonly left: number;
   /** The unit of what is left. */
   readonly unit: TimelockUnit;
+  /** The last time at which the proof is valid, in Unix seconds. Judge again after it, with a new reading. */
+  readonly freshUntil: number;
+}
+
+/** One value that differs between two registries. */
+export interface PinChange {
+  /** The entry: `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`. */
+  readonly entry: string;
+  /** The member of the entry, such as `htlc address`. */
+  readonly field: string;
+  /** What was pinned before; none if it is new. */
+  readonly old: string | null;
+  /** What would be pinned now; none if it is gone. */
+  readonly new: string | null;
 }
 
 /** The wallet context of an EVM chain. Transactions are of type EIP-1559 with `maxFeePerGas` and `maxPriorityFeePerGas`, and legacy ones with `gasPrice`. */

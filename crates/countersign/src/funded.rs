@@ -43,6 +43,12 @@ impl Funded {
         self.0.check_time(now)
     }
 
+    /// Returns the last time at which [`check_time`](Self::check_time) accepts the proof. Judge again after it, with a new reading.
+    #[must_use]
+    pub fn fresh_until(&self) -> UnixTime {
+        self.0.fresh_until()
+    }
+
     /// Returns the id of the order that this proof is for, in lower case.
     #[must_use]
     pub fn order_id(&self) -> &str {

@@ -2,11 +2,11 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Context, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
+use countersign::{Code, Context, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family, Key};
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Error, Serialize, Serializer};
 
-use crate::family::{JsonFamily, attach_json, prepare_json, sign_text};
+use crate::family::{JsonFamily, attach_json, key_mismatch, prepare_json, sign_key, sign_text};
 
 /// Evaluates an expression for the family of an order. If this build has no JSON of the family, `$error` turns a refusal into the
 /// error.
@@ -65,6 +65,23 @@ pub fn prepare(order: &Verified, wallet: Cursor<'_, '_>) -> Result<Unsigned, Ref
 /// key nothing to sign; [`Code::WarningRefused`] for a warning that the policy refuses. No refusal contains any part of the key.
 pub fn sign(order: &mut Unsigned, key: &str) -> Result<(), Refusal> {
     for_each_family! { each_family! [order, Unsigned => |order| sign_text(order, key), identity] }
+}
+
+/// Signs with a key that was parsed before: see [`sign`].
+///
+/// # Errors
+///
+/// As for [`sign`]; [`Code::KeyMismatch`] also if the key is of another family.
+pub fn sign_with(order: &mut Unsigned, key: &Key) -> Result<(), Refusal> {
+    macro_rules! both {
+        ([] $($feature:literal $family:ident $module:ident,)*) => {
+            match (order, key) {
+                $(#[cfg(feature = $feature)] (Unsigned::$family(order), Key::$family(key)) => sign_key(order, key),)*
+                _ => Err(key_mismatch("the key is of another chain family")),
+            }
+        };
+    }
+    for_each_family! { both! [] }
 }
 
 /// Checks and attaches signatures of external signers: an object from request name to signature

@@ -36,7 +36,7 @@ mod wipe;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use dispatch::{Artefacts, attach, attach_file, prepare, read_context, sign};
+pub use dispatch::{Artefacts, attach, attach_file, prepare, read_context, sign, sign_with};
 pub use family::inputs::is_decimal_text;
 #[cfg(feature = "tron")]
 pub use family::tron::permission_of as tron_permission;

@@ -96,6 +96,15 @@ fn no_copy_of_a_key_stays_behind() {
                 objects::finish(unsigned).unwrap();
             });
             assert!(found.is_empty(), "{} step by step: {found:#?}", case.value("id"));
+            let found = left_behind(&needles, || {
+                let parsed = objects::Key::parse(key.as_bytes(), *family).unwrap();
+                let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+                for _ in 0..2 {
+                    let mut unsigned = objects::prepare(&order, case.text("wallet")).unwrap();
+                    objects::sign_with(&mut unsigned, &parsed).unwrap();
+                }
+            });
+            assert!(found.is_empty(), "{} by a key that was parsed and dropped: {found:#?}", case.value("id"));
         }
     }
 }

@@ -17,6 +17,7 @@ mod documents;
 mod keys;
 mod mutants;
 mod objects;
+mod parsed_keys;
 mod promises;
 mod properties;
 mod readers;

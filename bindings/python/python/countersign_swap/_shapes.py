@@ -39,6 +39,7 @@ __all__ = [
     "NativePayload",
     "Notice",
     "PayloadKind",
+    "PinChange",
     "Proof",
     "RecoveryContext",
     "Request",
@@ -978,7 +979,7 @@ if TYPE_CHECKING:
     class Proof:
         """The proof that a destination is funded."""
 
-        __match_args__ = ("order_id", "left", "unit",)
+        __match_args__ = ("order_id", "left", "unit", "fresh_until",)
         @property
         def order_id(self) -> str:
             """Id of the order that the proof is for."""
@@ -991,12 +992,41 @@ if TYPE_CHECKING:
         def unit(self) -> TimelockUnit:
             """The unit of what is left."""
             ...
+        @property
+        def fresh_until(self) -> int:
+            """The last time at which the proof is valid, in Unix seconds. Judge again after it, with a new reading."""
+            ...
+        def to_dict(self) -> dict[str, Any]:
+            """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
+            ...
+
+    @final
+    class PinChange:
+        """One value that differs between two registries."""
+
+        __match_args__ = ("entry", "field", "old", "new",)
+        @property
+        def entry(self) -> str:
+            """The entry: `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`."""
+            ...
+        @property
+        def field(self) -> str:
+            """The member of the entry, such as `htlc address`."""
+            ...
+        @property
+        def old(self) -> str | None:
+            """What was pinned before; none if it is new."""
+            ...
+        @property
+        def new(self) -> str | None:
+            """What would be pinned now; none if it is gone."""
+            ...
         def to_dict(self) -> dict[str, Any]:
             """Returns the attributes as a dict that `json.dumps` takes: numbers are `int`, and bytes are hex with `0x`."""
             ...
 
 else:
-    from countersign_swap._native import Value, Line, Notice, Coverage, Terms, NativePayload, Request, Transaction, Matched, HtlcTerms, Htlc, Proof
+    from countersign_swap._native import Value, Line, Notice, Coverage, Terms, NativePayload, Request, Transaction, Matched, HtlcTerms, Htlc, Proof, PinChange
 
 class EvmWallet(TypedDict):
     """The wallet context of an EVM chain. Transactions are of type EIP-1559 with `max_fee_per_gas` and `max_priority_fee_per_gas`, and legacy ones with `gas_price`."""

@@ -251,6 +251,17 @@ impl Judgement {
         Ok(())
     }
 
+    /// Returns the last time at which [`check_time`](Self::check_time) accepts the judgement.
+    #[must_use]
+    pub fn fresh_until(&self) -> UnixTime {
+        let read = self.profile.max_head_age.as_secs();
+        // The seconds before so many units have passed that no more than the margin is left.
+        let spare = self.left.saturating_sub(self.margin);
+        let spare = u128::from(spare).saturating_mul(self.pace.into()).saturating_sub(1).checked_div(1_000).unwrap_or_default();
+        let seconds = if self.pace == 0 { read } else { read.min(u64::try_from(spare).unwrap_or(u64::MAX)) };
+        UnixTime::from_secs(self.seen.head_time.as_secs().saturating_add(seconds))
+    }
+
     /// Returns the remaining timelock of the destination at `now`, in the chain's unit. Subtracts the blocks, slots or milliseconds that
     /// the chain may have counted since the newest block that was seen, at the pace that [counts](countersign_chains::Pace::counted).
     #[must_use]

@@ -183,6 +183,29 @@ fn a_redemption_counts_the_most_time_and_a_refund_the_least() {
     assert!(LockedHtlc::new(account('1'), account('2'), U256::from(1_000), 100, 101).has_run_out());
 }
 
+#[test]
+fn a_proof_says_until_when_it_is_fresh() {
+    // The chain's paces in milliseconds; blocks that are left; whether the age of the reading or the timelock is what ends first.
+    for (pace, left, is_old_first) in
+        [(12_000, 90, true), (12_000, 7, false), (12_000, 8, false), (1, 90, false), (1_500, 9, false), (7, 1_000, false)]
+    {
+        let mut terms = terms();
+        terms.destination.pace = Pace::new(pace, pace, pace);
+        terms.destination.timelock = left;
+        let locked = HtlcState::Locked(
+            LockedHtlc::new(account('1'), account('2'), U256::from(1_000), left, 0).with_token(Some("0xtoken".to_owned())),
+        );
+        // A margin of six blocks, whatever the pace.
+        let rule = FinalityRule::new(Finality::Depth(2), 2, 6);
+        let Ok(proof) = judged(&terms, &locked, &seen(), &rule, NOW) else { panic!("{pace} {left}") };
+        let until = proof.fresh_until();
+        assert_eq!(proof.check_time(until), Ok(()), "{pace} {left}");
+        let late = proof.check_time(until.saturating_add(Duration::from_secs(1)));
+        assert_eq!(matches!(late, Err(Hold::Stale { .. })), is_old_first, "{pace} {left}: {late:?}");
+        assert_eq!(matches!(late, Err(Hold::NoTime { .. })), !is_old_first, "{pace} {left}: {late:?}");
+    }
+}
+
 /// The time since an old answer is subtracted from what is left of the timelock.
 #[test]
 fn an_old_answer_leaves_less_time() {

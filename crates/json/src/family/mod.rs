@@ -147,9 +147,27 @@ pub(crate) fn hex(text: &[u8], prefix: &str) -> Result<Vec<u8>, Refusal> {
 pub fn sign_text<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &str) -> Result<(), Refusal> {
     crate::wipe::with_wiped_stack(|| {
         let key: F::Key = key.parse().map_err(|error| Refusal::new(error, KEY))?;
-        F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
-        unsigned.sign(&key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.with_prefix(KEY))
+        sign_parsed(unsigned, &key)
     })
+}
+
+/// Signs with a key that was parsed before.
+///
+/// # Errors
+///
+/// As for [`sign_text`].
+pub(crate) fn sign_key<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &F::Key) -> Result<(), Refusal> {
+    crate::wipe::with_wiped_stack(|| sign_parsed(unsigned, key))
+}
+
+/// Refuses a key.
+pub(crate) fn key_mismatch(reason: &'static str) -> Refusal {
+    Refusal::new(Code::KeyMismatch, KEY).with_reason(reason)
+}
+
+fn sign_parsed<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, key: &F::Key) -> Result<(), Refusal> {
+    F::check_signable(unsigned.payloads()).map_err(|refusal| refusal.with_prefix("/wallet"))?;
+    unsigned.sign(key).and_then(|()| F::check_signed(unsigned.payloads())).map_err(|refusal| refusal.with_prefix(KEY))
 }
 
 /// Checks and attaches signatures of external signers: an object from request name to signature

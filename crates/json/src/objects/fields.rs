@@ -222,6 +222,20 @@ macro_rules! for_each_shape {
                 left: u64,
                 /// The unit of what is left.
                 unit: TimelockUnit,
+                /// The last time at which the proof is valid, in Unix seconds. Judge again after it, with a new reading.
+                fresh_until: u64,
+            }
+
+            /// One value that differs between two registries.
+            PinChange {
+                /// The entry: `chain ethereum`, `asset ethereum:usdc`, `solver <id> on ethereum, <address>`, `sponsor on solana, <address>`.
+                entry: String,
+                /// The member of the entry, such as `htlc address`.
+                field: String,
+                /// What was pinned before; none if it is new.
+                old: Option<String>,
+                /// What would be pinned now; none if it is gone.
+                new: Option<String>,
             }
         }
     };

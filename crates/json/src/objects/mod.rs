@@ -39,9 +39,9 @@ use crate::line::Outcome;
 
 pub use external::{find_payment, match_with_warnings, matches};
 pub use fields::{
-    Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value,
+    Convert, Coverage, Decimal, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, PinChange, Proof, Request, Terms, Transaction, Value,
 };
-pub use key::{key_text, secret_text};
+pub use key::{Key, key_text, secret_text, sign_with};
 pub use native::wallet_calls;
 pub use reader::{Answer, Ask, Quorum, Reader, answers, error_answer, split_batch};
 pub use record::{Record, htlc_terms, verify_record};
@@ -91,6 +91,14 @@ impl<'d> Documents<'d> {
 /// [`Failure`] at the first member that is malformed or contradictory.
 pub fn registry(text: &[u8]) -> Result<Registry, Failure> {
     Ok(Registry::from_json(text)?)
+}
+
+/// Returns everything in a newer registry that differs from what is pinned, sorted by entry and member: see [`Registry::diff`].
+#[must_use]
+pub fn registry_diff(pinned: &Registry, newer: &Registry) -> Vec<PinChange> {
+    let change =
+        |change: countersign::Change| PinChange { entry: change.entry, field: change.field.to_owned(), old: change.old, new: change.new };
+    pinned.diff(newer).into_iter().map(change).collect()
 }
 
 /// Parses a policy file. `{}` gives the default policy.

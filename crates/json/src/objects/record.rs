@@ -85,7 +85,8 @@ impl Record {
         let [_, rule] = &self.rules;
         let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, UnixTime::from_secs(now))?;
         let unit = self.verified.terms.destination.family.timelock_unit().to_owned();
-        Ok(Proof { order_id: funded.order_id().to_owned(), left: funded.left(), unit })
+        let fresh_until = funded.fresh_until().as_secs();
+        Ok(Proof { order_id: funded.order_id().to_owned(), left: funded.left(), unit, fresh_until })
     }
 
     /// Returns the state of the HTLC of a leg, on which enough endpoints agree.
