@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod border;
 #[cfg(feature = "evm")]
 pub mod clear_signing;
 pub mod hashes;

@@ -30,6 +30,7 @@ use countersign::{
     chains::Network,
     trust::{Asset, EvmGeneration, Generation},
 };
+use serde::Serialize;
 
 use self::descriptor::{Context, Descriptor, Domain, Metadata, Token};
 use self::formats::Pay;
@@ -65,7 +66,7 @@ const MAX_TICKER: usize = 10;
 /// assert_eq!(names, ["calldata-htlc-1-0xd7323ffe2958c4773f792cb9c522938db3f76886.json"]);
 /// # Ok::<(), countersign::Refusal>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Descriptors {
     /// The files, sorted by name. Equal pins give equal bytes.
@@ -75,7 +76,7 @@ pub struct Descriptors {
 }
 
 /// A descriptor as a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DescriptorFile {
     /// The name of the file: ASCII letters, digits, `-` and `.`.
@@ -87,7 +88,7 @@ pub struct DescriptorFile {
 }
 
 /// An asset without a descriptor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {
     /// The asset.
