@@ -24,7 +24,7 @@ export function bind<T extends object>(object: T, handle: Handle): T {
 /** Returns the handle of an object, which has to be of this class and still in use. @internal */
 export function handleOf<H>(object: unknown, kind: Function, what: string): H {
   if (!(object instanceof kind)) {
-    if (isMarked(object) && !(object instanceof Freeable)) throw usage("usage", `${what} is of another build of this package`, `a ${what} of this build`, "one of another build");
+    if (isOfAnotherBuild(object)) throw usage("usage", `${what} is of another build of this package`, `a ${what} of this build`, "one of another build");
     throw wrongType(what, `the ${what} that this package made`, object);
   }
   const bound = handles.get(object);
@@ -32,9 +32,10 @@ export function handleOf<H>(object: unknown, kind: Function, what: string): H {
   return bound.handle as H;
 }
 
-function isMarked(object: unknown): boolean {
+/** Whether an object is of another build of this package. @internal */
+export function isOfAnotherBuild(object: unknown): boolean {
   try {
-    return typeof object === "object" && object !== null && MARK in object;
+    return typeof object === "object" && object !== null && MARK in object && !(object instanceof Freeable);
   } catch {
     return false; // a proxy
   }

@@ -7,6 +7,7 @@
  */
 export { CountersignError, type ErrorData } from "./error.js";
 export type { JsonText } from "./input.js";
+export { Key } from "./key.js";
 export { init, memoryBytes, type ModuleSource } from "./module.js";
 export { inWholeUnits } from "./output.js";
 export { Order, type Documents } from "./order.js";

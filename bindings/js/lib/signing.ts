@@ -2,6 +2,7 @@
 import type * as glue from "countersign-glue";
 import { CREATE, Made, forget, handleOf, once } from "./handle.js";
 import { keyBytes, signatureText, text, transactionBytes } from "./input.js";
+import { type Key, isKey, keyHandle } from "./key.js";
 import { call } from "./module.js";
 import { read } from "./output.js";
 import type { Family, Notice, Signature, SigningRequest, SummaryLine, Transaction } from "./types.js";
@@ -95,10 +96,15 @@ export class UnsignedOrder extends Made {
    * Signs whatever a local key can sign. An external signer and {@link attach} are safer: JavaScript cannot keep a key from being
    * copied, and not every family signs in constant time.
    *
-   * @param key - 32 bytes, which the caller can wipe afterwards (on Solana also the 64 bytes of a keypair); or the key in its
-   *   family's usual text form, as a string or as the bytes of the text.
+   * @param key - A {@link Key}, which is parsed once; 32 bytes, which the caller can wipe afterwards (on Solana also the 64 bytes of a
+   *   keypair); or the key in its family's usual text form, as a string or as the bytes of the text.
    */
-  sign(key: string | Uint8Array): void {
+  sign(key: Key | string | Uint8Array): void {
+    if (isKey(key)) {
+      const parsed = keyHandle(key);
+      call(() => this.#handle.signWith(parsed));
+      return forget(this);
+    }
     const bytes = keyBytes(key);
     try {
       call(() => this.#handle.sign(bytes));

@@ -8,13 +8,13 @@ import { BUILDS, DIST } from "./paths.mjs";
  * What is above the aim of 350 kB for one family: Bitcoin's and Sui's code, the tables of Starknet's Pedersen hash, which old contracts need, the
  * spellings of signatures and transactions of EVM's wallets, and on EVM, Solana and Starknet the proof of payments of other accounts.
  */
-const REACHED = { all: 1_095_000, bitcoin: 434_000, evm: 375_000, solana: 358_000, starknet: 494_000, sui: 406_000 };
+const REACHED = { all: 1_098_000, bitcoin: 436_000, evm: 377_000, solana: 360_000, starknet: 496_000, sui: 408_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_910_000;
+const SWAP = 1_920_000;
 
-/** Most bytes of the build with the page of an order. */
-const PAGE = 1_200_000;
+/** Most bytes of the build with the page of an order, receipts and descriptors. */
+const PAGE = 1_225_000;
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
 export const limitOf = (build) => ({ swap: SWAP, page: PAGE, ...REACHED }[build] ?? 350_000);

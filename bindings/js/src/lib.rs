@@ -4,6 +4,7 @@
 //! (`lib/`) turns that text into values and errors. It also checks every argument before it comes here, so that this module has
 //! nothing but the calls. What it throws is the JSON of a [`Failure`].
 
+mod key;
 #[cfg(feature = "page")]
 pub mod page;
 #[cfg(feature = "swap")]
@@ -13,6 +14,8 @@ use countersign_json::objects::{self, Documents, Failure};
 use serde::Serialize;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
+
+use crate::key::Key;
 
 /// Text for JavaScript, or the JSON of a failure as what is thrown.
 type Text = Result<String, String>;
@@ -207,6 +210,12 @@ impl UnsignedOrder {
         let unsigned = self.get_mut()?;
         let text = objects::key_text(&key, unsigned.family()).map_err(thrown)?;
         objects::sign(unsigned, &text).map_err(thrown)
+    }
+
+    /// Signs with a key that was parsed before.
+    #[wasm_bindgen(js_name = signWith)]
+    pub fn sign_with(&mut self, key: &Key) -> Result<(), String> {
+        objects::sign_with(self.get_mut()?, &key.0).map_err(thrown)
     }
 
     /// Combines the payloads with their signatures.

@@ -18,7 +18,7 @@ WebAssembly.instantiate = async (...given) => {
   memory = (made.instance ?? made).exports.memory;
   return made;
 };
-const { Order, Recovery, Registry, init, verifyLine } = await import(join(DIST, "all", "web.js"));
+const { Key, Order, Recovery, Registry, init, verifyLine } = await import(join(DIST, "all", "web.js"));
 await init(bytes);
 WebAssembly.instantiate = instantiate;
 const registries = new Map();
@@ -66,6 +66,10 @@ for (const family of FAMILIES) {
       const unsigned = order.prepare(wallet);
       for (const raw of rawKeys(family, key)) if (/^(evm|tron|starknet|solana)$/.test(family)) unsigned.sign(raw);
       check("sign with bytes");
+      const parsed = Key.parse(family, key);
+      order.prepare(wallet).sign(parsed);
+      parsed.free();
+      check("sign with a key that was parsed and freed");
       unsigned.free();
       order.free();
     }

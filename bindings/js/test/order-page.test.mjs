@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Order, Registry, UnsignedOrder, orderPage } from "countersign/page";
+import { Order, Policy, Registry, UnsignedOrder, checkReceipt, descriptors, orderPage, registryDiff, writeReceipt } from "countersign/page";
 import { FAMILIES, ROOT } from "../scripts/paths.mjs";
 import { program } from "./native.mjs";
 
@@ -73,6 +73,64 @@ test("a page shows the digests of its own documents only", () => {
   assert.notEqual(other.response, documents.response);
   const prepared = Order.verify(other, registry).prepareGasless();
   assert.throws(() => orderPage(documents, registry, { prepared }), { code: "usage", at: "/prepared" });
+});
+
+test("a page in a language of one's own shows every value", () => {
+  const { documents } = first("evm");
+  const messages = readFileSync(join(ROOT, "crates", "view", "locales", "en.ftl"), "utf8").replaceAll("Lock ", "Zet vast: ");
+  const page = orderPage(documents, registry, { language: "nl", messages });
+  assert.match(page.sentence.text, /^Zet vast: /);
+  assert.match(page.html, /lang="nl"/);
+  const loses = "decimal-sign = ,\nlock = Zet { $pay } vast.";
+  assert.throws(() => orderPage(documents, registry, { language: "nl", messages: loses }), { code: "usage", at: "/messages" });
+});
+
+// The key of test 1 of RFC 8032.
+const SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+const PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+
+test("a receipt is written, signed and checked, also by the program", () => {
+  const { documents } = first("evm");
+  const receipt = writeReceipt(documents, registry, { key: SEED });
+  assert.deepEqual(writeReceipt(documents, registry, { key: Uint8Array.from(Buffer.from(SEED, "hex")) }), receipt);
+  const { isProven, signer, verdict, ownLimits, differences } = checkReceipt(receipt, registry, { signer: PUBLIC });
+  assert.deepEqual([isProven, signer, verdict.ok, ownLimits.length, differences.length], [true, PUBLIC, true, 0, 0]);
+  const own = new Policy('{"refused_warnings": ["unlimited_approval"]}');
+  const underOwn = writeReceipt(documents, registry, { policy: own });
+  const checked = checkReceipt(underOwn, registry);
+  assert.equal(checked.isProven, true);
+  assert.match(JSON.stringify(checked.ownLimits), /unlimited_approval/);
+  assert.equal(checkReceipt(underOwn, registry, { policy: own }).isProven, true);
+  const strict = checkReceipt(underOwn, registry, { policy: new Policy() });
+  assert.ok(!strict.isProven && strict.verdict === null && strict.differences.every(({ at }) => at.startsWith("/policy")));
+  const folder = mkdtempSync(join(tmpdir(), "countersign-receipt-"));
+  try {
+    writeFileSync(join(folder, "receipt.json"), receipt);
+    const output = execFileSync(program(), ["check-receipt", "--json", "--registry", registryFile, join(folder, "receipt.json"), "--signer", PUBLIC], { encoding: "utf8" });
+    assert.equal(JSON.parse(output).receipt, "proven");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a key or a receipt that cannot be used is refused without a part of the key", () => {
+  const { documents } = first("evm");
+  const isSilent = (error) => error.code === "key_malformed" && error.at === "/key" && !JSON.stringify(error).includes(SEED.slice(0, 16));
+  assert.throws(() => writeReceipt(documents, registry, { key: SEED.slice(2) }), isSilent);
+  assert.throws(() => checkReceipt("{}", registry), { code: "missing_field" });
+  assert.throws(() => checkReceipt(writeReceipt(documents, registry), registry, { signer: "d7" }), { at: "/signer" });
+});
+
+test("descriptors are those of the pinned contracts, and a newer registry is compared", () => {
+  const { files, leftOut } = descriptors(registry);
+  assert.ok(files.length > 2 && Array.isArray(leftOut));
+  for (const { name, assets, json } of files) assert.ok(name.endsWith(".json") && assets.length > 0 && JSON.parse(json).context, name);
+  const newer = JSON.parse(readFileSync(registryFile, "utf8"));
+  newer.assets[0].min_amount = "12345";
+  assert.deepEqual(registryDiff(registry, registry), []);
+  const [change, ...others] = registryDiff(registry, new Registry(JSON.stringify(newer)));
+  assert.deepEqual([change.entry, change.field, change.new, others.length], [`asset ${newer.assets[0].id}`, "smallest amount", "12345", 0]);
+  assert.throws(() => registryDiff(registry, {}), { code: "usage" });
 });
 
 test("wrong arguments are refused", () => {
