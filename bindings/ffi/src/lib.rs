@@ -20,10 +20,10 @@ mod trust;
 
 pub use driver::{Need, Output, StoredDocument, Swaps};
 pub use error::CountersignError;
-pub use order::{Order, SignedOrder, UnsignedOrder};
+pub use order::{Key, Order, SignedOrder, UnsignedOrder};
 pub use reader::{ChainAnswer, ChainRequest, Fault, Quorum, Reader, split_batch};
 pub use recovery::Recovery;
-pub use shapes::{Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value};
+pub use shapes::{Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, PinChange, Proof, Request, Terms, Transaction, Value};
 pub use swap::{Leg, Record};
 pub use trust::{Policy, Registry, verify_line};
 

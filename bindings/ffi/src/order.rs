@@ -181,6 +181,11 @@ impl UnsignedOrder {
         self.with(|order| objects::sign(order, &key))
     }
 
+    /// Signs with a key that was parsed before, whatever that key can sign.
+    pub fn sign_with(&self, key: &Key) -> Result<()> {
+        self.with(|order| objects::sign_with(order, &key.0))
+    }
+
     /// Returns the artefacts with the signatures so far, as the JSON of `countersign batch`.
     pub fn artefacts(&self) -> Result<String> {
         self.with(|order| Ok(objects::artefacts(order)))
@@ -198,6 +203,41 @@ impl UnsignedOrder {
                 Err(failure.into())
             }
         }
+    }
+}
+
+/// A local key, parsed once, for `UnsignedOrder.sign_with`. It is wiped when the object is closed, and nothing returns it.
+#[derive(Debug, uniffi::Object)]
+#[uniffi::export(Display)]
+pub struct Key(objects::Key);
+
+impl std::fmt::Display for Key {
+    /// Writes the family and the account.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+#[uniffi::export]
+impl Key {
+    /// Parses a key of a family, such as `evm`; Litecoin is of the family `bitcoin`. 32 bytes are the raw key (on Solana the seed, or 64 bytes
+    /// the keypair), and any other number of bytes is the key's usual text in UTF-8.
+    ///
+    /// The copy of the key that the library gets is wiped. The buffer that carries the bytes across the border is not: prefer a signer
+    /// outside, and `UnsignedOrder.attach`.
+    #[uniffi::constructor]
+    pub fn parse(family: String, key: Vec<u8>) -> Result<Self> {
+        Ok(Self(objects::Key::parse_named(&Zeroizing::new(key), &family)?))
+    }
+
+    /// Returns the family that the key signs for.
+    pub fn family(&self) -> String {
+        self.0.family().name().to_owned()
+    }
+
+    /// Returns the account that the key controls; none on Starknet and Bitcoin-like chains, where it does not follow from the key.
+    pub fn account(&self) -> Option<String> {
+        self.0.account()
     }
 }
 
@@ -247,6 +287,36 @@ mod tests {
         let [request, response] = ["request", "response"].map(|member| case[member].to_string().into_bytes());
         let record = case["order"].is_object().then(|| case["order"].to_string().into_bytes());
         (Order::verify(request, response, &registry, None, record).unwrap(), case)
+    }
+
+    #[test]
+    fn a_key_that_is_parsed_once_signs_as_its_text_does_and_shows_its_account_alone() {
+        let (order, case) = fixture("evm-token-approval-exact");
+        let text = case["wallet"]["secret_key"].as_str().unwrap();
+        let prepare = || order.prepare(case["wallet"].to_string().into_bytes()).unwrap();
+        let key = Key::parse("evm".to_owned(), text.as_bytes().to_vec()).unwrap();
+        let (by_text, by_key) = (prepare(), prepare());
+        by_text.sign(text.to_owned()).unwrap();
+        by_key.sign_with(&key).unwrap();
+        assert_eq!(by_key.finish().unwrap().transactions(), by_text.finish().unwrap().transactions());
+        let account = key.account().unwrap();
+        assert_eq!(account.to_lowercase(), case["request"]["source"]["owner"].as_str().unwrap().to_lowercase());
+        assert_eq!((key.family(), key.to_string()), ("evm".to_owned(), format!("Key(evm, {account})")));
+        let malformed = error(Key::parse("evm".to_owned(), text.as_bytes()[4..].to_vec()));
+        assert!(malformed.starts_with("key_malformed at /key") && !malformed.contains(&text[6..20]), "{malformed}");
+        let other = Key::parse("tron".to_owned(), text.as_bytes().to_vec()).unwrap();
+        assert!(error(prepare().sign_with(&other)).starts_with("key_mismatch"));
+        assert!(error(Key::parse("ethereum".to_owned(), text.as_bytes().to_vec())).starts_with("usage at /family"));
+    }
+
+    #[test]
+    fn a_newer_registry_is_compared_with_the_pinned_one() {
+        let text = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/registry.json")).unwrap();
+        let mut newer: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        newer["assets"][0]["min_amount"] = "12345".into();
+        let (pinned, newer) = (Registry::new(text).unwrap(), Registry::new(newer.to_string().into_bytes()).unwrap());
+        assert_eq!(pinned.diff(&pinned), []);
+        assert_eq!(pinned.diff(&newer).iter().map(|change| change.field.as_str()).collect::<Vec<_>>(), ["smallest amount"]);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use countersign_json::objects;
+use countersign_json::objects::{self, Convert};
 
 use crate::Result;
+use crate::shapes::PinChange;
 
 /// What the wallet has pinned: chains, assets with their contracts, solvers.
 #[derive(Debug, uniffi::Object)]
@@ -16,6 +17,12 @@ impl Registry {
     #[uniffi::constructor]
     pub fn new(json: Vec<u8>) -> Result<Self> {
         Ok(Self(objects::registry(&json)?))
+    }
+
+    /// Compares a newer registry with this one, which is pinned: everything that differs, sorted by entry and member. Show the changes to the
+    /// owner before the newer one is pinned.
+    pub fn diff(&self, newer: &Self) -> Vec<PinChange> {
+        objects::registry_diff(&self.0, &newer.0).convert()
     }
 }
 
