@@ -4,6 +4,7 @@
 //! code is what PyO3's macros expand to.
 
 mod input;
+mod key;
 mod lines;
 mod order;
 mod reader;
@@ -12,6 +13,7 @@ mod refusal;
 mod swap;
 mod trust;
 mod values;
+mod view;
 mod wallet;
 
 use pyo3::prelude::*;
@@ -19,6 +21,8 @@ use pyo3::prelude::*;
 /// The compiled part of `countersign_swap`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::key::Key;
     #[pymodule_export]
     use crate::lines::{verify_line, verify_many};
     #[pymodule_export]
@@ -35,9 +39,11 @@ mod _native {
     use crate::trust::{Policy, Registry};
     #[pymodule_export]
     use crate::values::{
-        Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, Proof, Request, Terms, Transaction, Value, families,
+        Coverage, Htlc, HtlcTerms, Line, Matched, NativePayload, Notice, PinChange, Proof, Request, Terms, Transaction, Value, families,
         in_whole_units,
     };
+    #[pymodule_export]
+    use crate::view::{CheckedReceipt, Difference, OrderPage, Sentence, check_receipt, descriptors, order_page, write_receipt};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

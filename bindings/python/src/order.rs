@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard};
 use countersign_json::objects::{self, Convert, Documents, Failure};
 use pyo3::prelude::*;
 
-use crate::input::{Bytes, Seconds, Secret, Text};
+use crate::input::{Bytes, Seconds, Text};
+use crate::key::KeyOrSecret;
 use crate::refusal::raise;
 use crate::trust::{Policy, Registry, policy_of};
 use crate::values::{Coverage, Line, Matched, Notice, Request, Terms, Transaction};
@@ -209,7 +210,7 @@ impl UnsignedOrder {
         py.detach(|| change(self.lock()?.as_mut().ok_or_else(Failure::used_up)?)).map_err(raise)
     }
 
-    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
+    pub(crate) fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&countersign::Unsigned) -> T + Send) -> PyResult<T> {
         self.change(py, |order| Ok(read(order)))
     }
 }
@@ -251,16 +252,19 @@ impl UnsignedOrder {
     /// Signs with a local key whatever that key can sign. Prefer an external signer and `attach`.
     ///
     /// Args:
-    ///     key: The key in its family's usual text form, or as bytes: 32 bytes are the raw key (on Solana the seed, or 64 bytes the
-    ///         keypair), and any other number of bytes is the text in UTF-8. The library's own copies are wiped. Python cannot wipe a
-    ///         `str` or `bytes`: pass a `bytearray` and clear it afterwards.
+    ///     key: A `Key`, which is parsed once; or the key in its family's usual text form, or as bytes: 32 bytes are the raw key (on
+    ///         Solana the seed, or 64 bytes the keypair), and any other number of bytes is the text in UTF-8. The library's own copies are
+    ///         wiped. Python cannot wipe a `str` or `bytes`: pass a `bytearray` and clear it afterwards.
     ///
     /// Raises:
     ///     Refusal: With the code `key_malformed` or `key_mismatch`, never with any part of the key.
-    fn sign(&self, py: Python<'_>, key: Secret) -> PyResult<()> {
-        self.change(py, |order| {
-            let key = key.to_key(order.family())?;
-            objects::sign(order, &key)
+    fn sign(&self, py: Python<'_>, key: KeyOrSecret) -> PyResult<()> {
+        self.change(py, |order| match &key {
+            KeyOrSecret::Key(key) => objects::sign_with(order, &key.get().0),
+            KeyOrSecret::Secret(secret) => {
+                let key = secret.to_key(order.family())?;
+                objects::sign(order, &key)
+            }
         })
     }
 

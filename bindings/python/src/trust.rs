@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use countersign_json::objects;
+use countersign_json::objects::{self, Convert};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::input::Text;
 use crate::refusal::raise;
+use crate::values::PinChange;
 
 /// What the wallet has pinned: chains, assets and solvers.
 ///
@@ -31,6 +32,14 @@ impl Registry {
     fn new(json: Text) -> PyResult<Self> {
         let inner = objects::registry(json.as_bytes()).map_err(raise)?;
         Ok(Self { inner, json: json.as_bytes().to_vec() })
+    }
+
+    /// Compares a newer registry with this one, which is pinned. Show the changes to the owner before you pin the newer one.
+    ///
+    /// Returns:
+    ///     Everything that differs, sorted by entry and member; nothing if both pin the same.
+    fn diff(&self, newer: &Self) -> Vec<PinChange> {
+        objects::registry_diff(&self.inner, &newer.inner).convert()
     }
 
     fn __getnewargs__(&self) -> (Cow<'_, [u8]>,) {

@@ -77,6 +77,13 @@ def main() -> None:
         unsigned = order().prepare(plan["wallet"])
         unsigned.sign(argument)
         kept = (unsigned.requests(), unsigned.finish().transactions())
+    elif plan["step"] == "key":
+        parsed = countersign_swap.Key(plan["family"], argument)
+        first, second = order().prepare(plan["wallet"]), order().prepare(plan["wallet"])
+        first.sign(parsed)
+        second.sign(parsed)
+        kept = (repr(parsed), first.finish().transactions() == second.finish().transactions())
+        del parsed
     else:
         try:
             countersign_swap.Recovery.redeem(plan["order"], "destination", argument, registry)

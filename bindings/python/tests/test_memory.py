@@ -115,6 +115,18 @@ def test_a_key_that_signs_stays_with_the_caller(family: str, is_raw: bool, form:
     assert after == before
 
 
+@pytest.mark.parametrize(("is_raw", "form"), [(True, "bytearray"), (False, "str")])
+@pytest.mark.parametrize("family", families())
+def test_a_key_that_is_parsed_once_is_gone_with_its_object(family: str, is_raw: bool, form: str, tmp_path: Path) -> None:
+    case = case_with_key(family)
+    raw, text = raw_key(case), case.key.removeprefix("0x").encode()
+    plan = {**plan_of(case), "step": "key", "family": family, "form": form}
+    before, after, output = search(plan, raw if is_raw else case.key.encode(), [text, raw, raw[::-1], raw[:32]], tmp_path)
+    assert f"<countersign_swap.Key({family}" in output and "True" in output
+    assert before == ([0, 1, 0, 1] if is_raw else [1, 0, 0, 0])
+    assert after == before
+
+
 @pytest.mark.parametrize(("is_raw", "form"), KEY_FORMS)
 def test_a_secret_stays_with_the_caller(is_raw: bool, form: str, tmp_path: Path) -> None:
     case = next(case for case in accepted("evm.jsonl") if case.id == "evm-record-evm-v1")

@@ -75,6 +75,28 @@ def test_the_package_has_its_licences_and_addresses() -> None:
     assert package.metadata.get_all("Project-URL")
 
 
+def test_the_constraints_have_a_version_of_everything_that_the_tests_need() -> None:
+    lines = [line for line in (HERE / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pinned = {normal(name): version for name, _, version in (line.partition("==") for line in lines)}
+    assert len(pinned) == len(lines) and all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pinned.values())
+    extra = re.search(r"^test = \[(.*)\]$", (HERE / "pyproject.toml").read_text(), re.MULTILINE)
+    assert extra is not None
+    wanted = re.findall(r'"([\w-]+)>=([\d.]+)', extra[1])
+    assert len(wanted) == extra[1].count('"') // 2
+    for name, floor in wanted:
+        assert numbers(pinned[normal(name)]) >= numbers(floor), name
+    # What `check` installs beside the extra.
+    assert {"maturin", "pyarrow"} <= pinned.keys()
+
+
+def normal(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
+
+
 def test_the_package_is_marked_as_typed() -> None:
     assert countersign_swap.__file__ is not None
     assert (Path(countersign_swap.__file__).parent / "py.typed").is_file()

@@ -21,6 +21,7 @@ from countersign_swap._shapes import (
     Matched,
     NativePayload,
     Notice,
+    PinChange,
     Proof,
     RecoveryContext,
     Request,
@@ -34,9 +35,12 @@ from countersign_swap._shapes import (
 __all__ = [
     "ChainAnswer",
     "ChainRequest",
+    "CheckedReceipt",
     "Coverage",
+    "Difference",
     "Htlc",
     "HtlcTerms",
+    "Key",
     "Line",
     "Matched",
     "Machine",
@@ -44,6 +48,8 @@ __all__ = [
     "Need",
     "Notice",
     "Order",
+    "OrderPage",
+    "PinChange",
     "Policy",
     "Proof",
     "Quorum",
@@ -53,17 +59,22 @@ __all__ = [
     "Refusal",
     "Registry",
     "Request",
+    "Sentence",
     "SignedOrder",
     "Terms",
     "Transaction",
     "UnsignedOrder",
     "Value",
     "__version__",
+    "check_receipt",
+    "descriptors",
     "families",
     "in_whole_units",
+    "order_page",
     "split_batch",
     "verify_line",
     "verify_many",
+    "write_receipt",
 ]
 
 __version__: str
@@ -105,6 +116,12 @@ class Registry:
         Refusal: At the first member that is malformed or contradictory.
     """
     def __new__(cls, json: _Text) -> Registry: ...
+    def diff(self, newer: Registry) -> list[PinChange]:
+        """Compares a newer registry with this one, which is pinned. Show the changes to the owner before you pin the newer one.
+
+        Returns:
+            Everything that differs, sorted by entry and member; nothing if both pin the same.
+        """
     def __getnewargs__(self) -> tuple[bytes]: ...
 
 @final
@@ -263,13 +280,13 @@ class UnsignedOrder:
         """Returns what signers are asked for, in the order in which payloads are sent."""
     def missing(self) -> list[str]:
         """Returns the names of the requests that still need a signature."""
-    def sign(self, key: _Text) -> None:
+    def sign(self, key: Key | _Text) -> None:
         """Signs with a local key whatever that key can sign. Prefer an external signer and `attach`.
 
         Args:
-            key: The key in its family's usual text form, or as bytes: 32 bytes are the raw key (on Solana the seed, or 64 bytes the
-                keypair), and any other number of bytes is the text in UTF-8. The library's own copies are wiped. Python cannot wipe a
-                `str` or `bytes`: pass a `bytearray` and clear it afterwards.
+            key: A `Key`, which is parsed once; or the key in its family's usual text form, or as bytes: 32 bytes are the raw key (on
+                Solana the seed, or 64 bytes the keypair), and any other number of bytes is the text in UTF-8. The library's own copies are
+                wiped. Python cannot wipe a `str` or `bytes`: pass a `bytearray` and clear it afterwards.
 
         Raises:
             Refusal: With the code `key_malformed` or `key_mismatch`, never with any part of the key.
@@ -307,6 +324,31 @@ class UnsignedOrder:
         Raises:
             Refusal: With the code `signature_missing`. The order can then still be signed.
         """
+
+@final
+class Key:
+    """A local key, parsed once, for `UnsignedOrder.sign` and `local_key`.
+
+    It is wiped when nothing refers to it any more, and cannot be pickled. Its `repr` shows its family and its account. Usable from all
+    threads.
+
+    Args:
+        family: The family that the key signs for, such as `evm`. Litecoin is of the family `bitcoin`.
+        key: The key in its family's usual text form, or as bytes: 32 bytes are the raw key (on Solana the seed, or 64 bytes the keypair),
+            and any other number of bytes is the text in UTF-8. Python cannot wipe a `str` or `bytes`: pass a `bytearray` and clear it
+            afterwards.
+
+    Raises:
+        Refusal: With the code `key_malformed`, never with any part of the key.
+        ValueError: If the family is another word.
+    """
+    def __new__(cls, family: Family, key: _Text) -> Key: ...
+    @property
+    def family(self) -> Family:
+        """The family that the key signs for."""
+    @property
+    def account(self) -> str | None:
+        """The account that the key controls; None on Starknet and Bitcoin-like chains, where it does not follow from the key."""
 
 @final
 class SignedOrder:
@@ -666,3 +708,143 @@ class Need:
     @property
     def bodies(self) -> list[bytes | None]:
         """The bytes: the body of a request, or one entry for each document, None to delete it."""
+
+@final
+class Sentence:
+    """What an order does, in one sentence."""
+    @property
+    def message(self) -> str:
+        """The id of the message, such as `lock`."""
+    @property
+    def values(self) -> dict[str, str]:
+        """The values by name: `pay`, `source`, `receive`, `destination`, `payout`, `refund`."""
+    @property
+    def text(self) -> str:
+        """The sentence in the chosen language."""
+
+@final
+class OrderPage:
+    """An order as people see it."""
+    @property
+    def ok(self) -> bool:
+        """Whether the order was verified. A refused order has a page too, which shows the received values next to the expected ones."""
+    @property
+    def html(self) -> str:
+        """A whole HTML document without script, which loads nothing."""
+    @property
+    def sentence(self) -> Sentence | None:
+        """What the order does, in one sentence; None for a refused order."""
+
+@final
+class Difference:
+    """A difference between a receipt and what was computed again."""
+    @property
+    def at(self) -> str:
+        """JSON pointer into the receipt."""
+    @property
+    def receipt(self) -> str:
+        """What the receipt has."""
+    @property
+    def computed(self) -> str:
+        """What was computed or required instead."""
+
+@final
+class CheckedReceipt:
+    """What the check of a receipt found."""
+    @property
+    def is_proven(self) -> bool:
+        """Whether everything is as the receipt says."""
+    @property
+    def program(self) -> str:
+        """The program that wrote it."""
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the receipt says, which is what is signed."""
+    @property
+    def signer(self) -> str | None:
+        """The public key of the valid signature, in hex; None without one."""
+    @property
+    def verdict(self) -> str | None:
+        """The verdict as JSON, as the receipt has it; None unless it is proven."""
+    @property
+    def own_limits(self) -> list[str]:
+        """The limits of the receipt's policy that are not the default ones, such as `evm_timelock 100 (default 86400)`."""
+    @property
+    def differences(self) -> list[Difference]:
+        """What differs."""
+
+def order_page(
+    request: _Text,
+    response: _Text,
+    registry: Registry,
+    policy: Policy | None = None,
+    record: _Text | None = None,
+    *,
+    language: _Text | None = None,
+    messages: _Text | None = None,
+    prepared: UnsignedOrder | None = None,
+) -> OrderPage:
+    """Verifies an order, and writes a page that shows it down to its bytes. What is wrong in a document is on the page.
+
+    Args:
+        request: As for `Order.verify`.
+        response: As for `Order.verify`.
+        registry: What the wallet has pinned.
+        policy: The wallet's limits, by default those of `Policy()`.
+        record: The order record, where the wallet has it.
+        language: The language of the sentence, `en` or `de`; with `messages`, any language tag.
+        messages: The messages of another language, in the syntax of Fluent. Each must show all of its values.
+        prepared: The same order, prepared from the same documents: the page then shows what the wallet contributed, the digests and the
+            signatures so far.
+
+    Raises:
+        Refusal: If a document is not JSON.
+        ValueError: If there is no such language, a message does not show one of its values, or `prepared` is another order.
+    """
+def write_receipt(
+    request: _Text,
+    response: _Text,
+    registry: Registry,
+    policy: Policy | None = None,
+    record: _Text | None = None,
+    *,
+    key: _Text | None = None,
+) -> bytes:
+    """Verifies an order, and writes a receipt of the verdict, whatever it is.
+
+    Whoever has the same registry can check it later, also by `countersign check-receipt`. docs/spec/receipt.md of the project describes it.
+
+    Args:
+        request: As for `Order.verify`.
+        response: As for `Order.verify`.
+        registry: What the wallet has pinned.
+        policy: The wallet's limits, by default those of `Policy()`.
+        record: The order record, where the wallet has it.
+        key: An Ed25519 key that signs the receipt: its seed, as 32 bytes or 64 hex digits.
+
+    Returns:
+        The file: one line of JSON.
+
+    Raises:
+        Refusal: If the request has a member `secret_key`, or the key is malformed.
+    """
+def check_receipt(receipt: _Text, registry: Registry, policy: Policy | None = None, *, signer: _Text | None = None) -> CheckedReceipt:
+    """Verifies the documents of a receipt again, and compares everything that it says.
+
+    Args:
+        receipt: The file.
+        registry: What was pinned at the time.
+        policy: The policy under which it must have been made. Without it, it is checked under its own policy: show `own_limits`.
+        signer: The public key that must have signed it, 64 hex digits.
+
+    Raises:
+        Refusal: If it is not a receipt. What differs in a receipt is returned.
+    """
+def descriptors(registry: Registry) -> dict[str, str]:
+    """Writes the clear-signing descriptors (ERC-7730) of the EVM contracts that a registry pins.
+
+    A device that has them shows an order in words.
+
+    Returns:
+        The files, by name.
+    """

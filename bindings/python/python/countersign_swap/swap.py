@@ -35,7 +35,7 @@ from typing import (
     Union,
 )
 
-from countersign_swap._native import Machine, Need, Refusal, UnsignedOrder
+from countersign_swap._native import Key, Machine, Need, Refusal, UnsignedOrder
 
 __all__ = ["AsyncSwaps", "FileStore", "MemoryStore", "NothingSent", "Store", "Swaps", "local_key"]
 
@@ -243,8 +243,8 @@ else:
             os.close(opened)
 
 
-def local_key(key: Union[str, bytes, bytearray]) -> Signer:
-    """Returns a signer that signs with a key in memory."""
+def local_key(key: Union[Key, str, bytes, bytearray]) -> Signer:
+    """Returns a signer that signs with a key in memory. A `Key` is parsed once, and its text is in no memory afterwards."""
 
     def sign(order: UnsignedOrder, task: Dict[str, str]) -> None:
         try:
