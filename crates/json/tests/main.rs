@@ -15,6 +15,7 @@ mod contexts;
 mod corpus;
 mod documents;
 mod keys;
+mod languages;
 mod mutants;
 mod objects;
 mod parsed_keys;
