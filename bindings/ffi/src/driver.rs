@@ -123,6 +123,12 @@ impl Swaps {
         Ok(self.lock()?.refund(&order_id)?)
     }
 
+    /// Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too. Ends with the event
+    /// `stopped` once the service has the owner's signature, or with `failed`.
+    pub fn instant_refund(&self, order_id: String) -> Result<u64> {
+        Ok(self.lock()?.instant_refund(&order_id)?)
+    }
+
     /// Lists the stored orders. Ends with the event `listed` or `failed`.
     pub fn list(&self) -> Result<u64> {
         Ok(self.lock()?.list())

@@ -20,6 +20,7 @@ interface Machine {
   create(wish: Uint8Array): bigint;
   follow(order: string): bigint;
   refund(order: string): bigint;
+  instantRefund(order: string): bigint;
   list(): bigint;
   phrase(): string | undefined;
   poll(now: number): { need(): Need | undefined; withdrawn(): string; wakeAt(): number | undefined; events(): string; free(): void };
@@ -149,6 +150,14 @@ export class Swaps {
   /** Refunds a stored order if its timelock has expired, whatever else could be done. */
   refund(orderId: string): AsyncGenerator<SwapChange, void, undefined> {
     return this.#follow(orderId, (machine) => machine.refund(orderId));
+  }
+
+  /**
+   * Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too, and does so if it
+   * has not paid. It ends once the service has the owner's signature: {@link follow} shows the refund.
+   */
+  instantRefund(orderId: string): AsyncGenerator<SwapChange, void, undefined> {
+    return this.#follow(orderId, (machine) => machine.instantRefund(orderId));
   }
 
   /** Continues every stored order that has not ended. The changes come in one sequence, and each order's last one is {@link Stopped}. */

@@ -70,6 +70,12 @@ impl Swaps {
         self.0.refund(order).map_err(thrown)
     }
 
+    /// Asks for the refund of a stored order before its timelock ends.
+    #[wasm_bindgen(js_name = instantRefund)]
+    pub fn instant_refund(&mut self, order: &str) -> Result<u64, String> {
+        self.0.instant_refund(order).map_err(thrown)
+    }
+
     /// Lists the stored orders.
     pub fn list(&mut self) -> u64 {
         self.0.list()

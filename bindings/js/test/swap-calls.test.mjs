@@ -31,7 +31,7 @@ test("after close, every call throws at once", async () => {
   const swaps = await open();
   await swaps.close();
   await swaps.close();
-  for (const call of [() => swaps.create(wish), () => swaps.follow("a".repeat(64)), () => swaps.refund("a".repeat(64)), () => swaps.resume(), () => swaps.phrase()]) {
+  for (const call of [() => swaps.create(wish), () => swaps.follow("a".repeat(64)), () => swaps.refund("a".repeat(64)), () => swaps.instantRefund("a".repeat(64)), () => swaps.resume(), () => swaps.phrase()]) {
     assert.throws(call, { code: "used_up" });
   }
   await assert.rejects(swaps.list(), { code: "used_up" });

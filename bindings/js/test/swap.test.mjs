@@ -114,6 +114,22 @@ test("the secret stays here if the solver pays nothing final, and the payment co
   );
 });
 
+test("a deposit comes back before its timelock ends if the solver signs too", options, async (context) => {
+  const { user, wish } = await sandboxFor(context, TO_BASE, "solver-never-pays-evm");
+  const swaps = await Swaps.open(user.options);
+  const changes = swaps.create(wish);
+  let orderId;
+  for (;;) {
+    const { value } = await changes.next();
+    orderId ??= value.orderId;
+    assert.notEqual(value.event, "stopped", JSON.stringify(value));
+    if (value.status === "waiting") break;
+  }
+  assert.equal(await endOf(swaps.instantRefund(orderId)), "refunding");
+  assert.equal(await endOf(changes), "refunded");
+  await swaps.close();
+});
+
 test("a swap goes on after its process was killed, and one process at a time has its store", options, async (context) => {
   const { sandbox, user } = await sandboxFor(context, TO_LITECOIN);
   const store = join(folder(context), "swaps");

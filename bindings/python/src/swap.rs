@@ -69,6 +69,11 @@ impl Machine {
         self.call(py, |swaps| swaps.refund(order))
     }
 
+    /// Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends.
+    fn instant_refund(&self, py: Python<'_>, order: &str) -> PyResult<u64> {
+        self.call(py, |swaps| swaps.instant_refund(order))
+    }
+
     /// Lists the stored orders.
     fn list(&self, py: Python<'_>) -> PyResult<u64> {
         self.call(py, |swaps| Ok(swaps.list()))

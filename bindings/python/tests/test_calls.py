@@ -56,6 +56,7 @@ def test_after_close_every_call_raises_at_once() -> None:
         lambda: swaps.create(**WISH),
         lambda: swaps.follow(ORDER),
         lambda: swaps.refund(ORDER),
+        lambda: swaps.instant_refund(ORDER),
         lambda: swaps.quote(from_="base:usdc", to="bitcoin:btc", amount=1),
         swaps.resume,
         swaps.orders,

@@ -158,6 +158,29 @@ def test_the_secret_is_not_sent_before_the_solver_has_paid(start: Any) -> None:
     assert sent and not any(secret in each for each in sent)
 
 
+def test_a_deposit_comes_back_before_its_timelock_ends_if_the_solver_signs_too(start: Any) -> None:
+    sandbox, user = start(*LITECOIN_TO_EVM)
+    sandbox.post("lies", name="solver-never-pays-evm", on="true")
+    with Swaps(**user.options()) as swaps:
+        changes = swaps.create(**user.wish(*LITECOIN_TO_EVM))
+        order_id = next(change["order_id"] for change in changes if change.get("status") == "waiting")
+        asked = swaps.instant_refund(order_id)
+        assert (asked["event"], asked["reason"]) == ("stopped", "refunding")
+        assert next(change["reason"] for change in changes if change["event"] == "stopped") == "refunded"
+        assert [order["outcome"] for order in swaps.orders()] == ["refunded"]
+
+
+def test_only_a_bitcoin_like_deposit_is_refunded_at_once(start: Any) -> None:
+    sandbox, user = start(*EVM_TO_LITECOIN)
+    sandbox.post("lies", name="solver-never-pays", on="true")
+    with Swaps(**user.options()) as swaps:
+        changes = swaps.create(**user.wish(*EVM_TO_LITECOIN))
+        order_id = next(change["order_id"] for change in changes if change.get("status") == "waiting")
+        with pytest.raises(Refusal) as refused:
+            swaps.instant_refund(order_id)
+        assert (refused.value.code, refused.value.at) == ("usage", "/order_id")
+
+
 def test_the_readme_swaps(start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     sandbox, user = start(*EVM_TO_LITECOIN)
     readme = (Path(__file__).resolve().parents[1] / "README.md").read_text()

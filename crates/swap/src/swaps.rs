@@ -22,6 +22,8 @@ use crate::owner::HostOwner;
 use crate::store::HostStore;
 
 mod inner;
+#[cfg(feature = "bitcoin")]
+mod instant;
 use inner::Inner;
 
 #[cfg(not(target_family = "wasm"))]
@@ -239,6 +241,27 @@ impl Swaps {
             let message = progress.status.to_string();
             inner.status(&id, progress);
             inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason: reason.to_owned(), message, error: None });
+            Ok(())
+        }))
+    }
+
+    /// Asks for the refund of a stored order whose source is a Bitcoin-like chain, before its timelock ends. The solver has to sign it too, and
+    /// does so if it has not paid. The hashes to sign are computed again from the verified record, and each commits to a refund of the whole
+    /// deposit to the owner. Ends with [`Event::Stopped`] and the reason `refunding` once the service has the owner's signatures: follow the
+    /// order to see the refund.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] if `order_id` is not an order id, or with the code `unsupported_family` in a build without Bitcoin-like chains.
+    pub fn instant_refund(&mut self, order_id: &str) -> Result<u64, Failure> {
+        let id = OrderId::parse(order_id).map_err(event::of_client)?;
+        #[cfg(not(feature = "bitcoin"))]
+        return Err(countersign::Refusal::new(countersign::Code::UnsupportedFamily, "/order_id").with_actual(id.as_str()).into());
+        #[cfg(feature = "bitcoin")]
+        Ok(self.start(async move |inner, call| {
+            inner.instant_refund(&id).await?;
+            let message = "the service has your signature; the refund is sent once the solver has signed it too".to_owned();
+            inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason: "refunding".to_owned(), message, error: None });
             Ok(())
         }))
     }

@@ -678,6 +678,8 @@ class Machine:
         """Continues a stored order."""
     def refund(self, order: str) -> int:
         """Refunds a stored order whose timelock has expired."""
+    def instant_refund(self, order: str) -> int:
+        """Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends."""
     def phrase(self) -> str | None:
         """Returns the words of the rescue phrase; None before the first order."""
     def poll(self, now: int) -> tuple[list[Need], list[int], str, int | None]:

@@ -456,6 +456,13 @@ class Swaps:
         """Refunds a stored order if its timelock has expired. Returns the last change."""
         return list(self._changes(lambda: self._machine.refund(order_id), order_id))[-1]
 
+    def instant_refund(self, order_id: str) -> Change:
+        """Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too.
+
+        Returns the last change once the service has the owner's signature; `follow` shows the refund.
+        """
+        return list(self._changes(lambda: self._machine.instant_refund(order_id), order_id))[-1]
+
     def orders(self) -> List[Change]:
         """Returns the stored orders: `order_id`, `from`, `to`, `may_be_paid` and `outcome`."""
         orders: List[Change] = self._only(self._machine.list)["orders"]
@@ -773,6 +780,10 @@ class AsyncSwaps:
     async def refund(self, order_id: str) -> Change:
         """Refunds a stored order: see `Swaps.refund`."""
         return await asyncio.to_thread(self._swaps.refund, order_id)
+
+    async def instant_refund(self, order_id: str) -> Change:
+        """Asks for the refund of a stored order before its timelock ends: see `Swaps.instant_refund`."""
+        return await asyncio.to_thread(self._swaps.instant_refund, order_id)
 
     async def orders(self) -> List[Change]:
         """Returns the stored orders: see `Swaps.orders`."""
