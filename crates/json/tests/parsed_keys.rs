@@ -83,7 +83,7 @@ fn a_key_that_does_not_fit_is_refused_without_a_part_of_it() {
     assert_eq!((failure.code, &*failure.at), ("key_mismatch", "/wallet/secret_key"));
     assert!(failure.to_string().contains("another chain family"), "{failure}");
     assert!(!unsigned.missing().is_empty());
-    let changed = text.replace(|digit: char| digit == '1' || digit == 'a', "2");
+    let changed = text.replace(['1', 'a'], "2");
     let failure = objects::sign_with(&mut unsigned, &Key::parse(changed.as_bytes(), Family::Evm).unwrap()).unwrap_err();
     assert_eq!(failure.code, "key_mismatch");
 }
