@@ -2,7 +2,7 @@
 
 use std::convert::identity;
 
-use countersign::{Code, Context, Family, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family, Key};
+use countersign::{Code, Context, Family, Key, Refusal, Unsigned, UnsignedOrder, Verified, for_each_family};
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Error, Serialize, Serializer};
 

@@ -96,8 +96,12 @@ pub fn registry(text: &[u8]) -> Result<Registry, Failure> {
 /// Returns everything in a newer registry that differs from what is pinned, sorted by entry and member: see [`Registry::diff`].
 #[must_use]
 pub fn registry_diff(pinned: &Registry, newer: &Registry) -> Vec<PinChange> {
-    let change =
-        |change: countersign::Change| PinChange { entry: change.entry, field: change.field.to_owned(), old: change.old, new: change.new };
+    let change = |change: countersign::trust::Change| PinChange {
+        entry: change.entry,
+        field: change.field.to_owned(),
+        old: change.old,
+        new: change.new,
+    };
     pinned.diff(newer).into_iter().map(change).collect()
 }
 
