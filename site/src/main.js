@@ -1,0 +1,244 @@
+// The playground: one order at a time, whose documents can be changed, and the verdict about it.
+import * as cases from "./cases.js";
+import { compare, comparison, outcome } from "./compare.js";
+import { DocumentView } from "./document.js";
+import { by, make } from "./dom.js";
+import { Engine, frameMarkup } from "./engine.js";
+import * as link from "./link.js";
+import * as show from "./verdict.js";
+
+const FAMILIES = { evm: "EVM", tron: "Tron", starknet: "Starknet", solana: "Solana", sui: "Sui", bitcoin: "Bitcoin" };
+const DEFAULT = "evm";
+/** Milliseconds of silence after which a change is verified. */
+const PAUSE = 80;
+const OWN = "own";
+
+/** The order that is shown. `one` is its row of the index, `origin` the documents before any change; both are empty for one's own. */
+const state = { family: undefined, index: undefined, one: undefined, origin: undefined, line: undefined, result: undefined, position: -1 };
+let common, engine, pages, sdk, timer;
+/** Counts what was asked for, so that late answers are not shown. */
+let asked = 0;
+
+const about = { response: ["Response", "from the service"], order: ["Order record", "from the service"], request: ["Request", "the wallet's own"], wallet: ["Wallet context", "nonce, fees, coins and the published key"], registry: ["Registry", "what the wallet has pinned"], policy: ["Policy", "the wallet's limits"] };
+const views = Object.fromEntries(cases.DOCUMENTS.map((name) => [name, new DocumentView(name, ...about[name], ["response", "order", "request"].includes(name), { changed, say })]));
+const texts = () => Object.fromEntries(cases.DOCUMENTS.map((name) => [name, views[name].text]));
+const edits = () => Object.fromEntries(cases.DOCUMENTS.filter((name) => views[name].text !== (state.origin?.[name] ?? "")).map((name) => [name, views[name].text]));
+
+/** Says something that is not a verdict. */
+function say(text) {
+  by("notice").textContent = text;
+  by("notice").hidden = text === "";
+}
+
+/** Shows a family, and one of its orders. */
+async function open(family, id, changed = {}) {
+  const turn = (asked += 1);
+  clearTimeout(timer);
+  if (family !== state.family) by("bar").textContent = `Loading ${FAMILIES[family]}…`;
+  const index = family === state.family ? state.index : await cases.index(family);
+  const one = id === OWN ? undefined : index.byId.get(id || index.start);
+  if (id !== OWN && !one) throw new link.BrokenLink("it names a case that this page does not have");
+  const [opened, base] = await Promise.all([one && cases.open(family, one), one?.base && cases.open(family, index.byId.get(one.base))]);
+  const registry = one ? undefined : await cases.load("registry.json");
+  if (turn !== asked) return;
+  if (family !== state.family) {
+    engine?.stop();
+    engine = new Engine("worker.js");
+    sdk?.stop();
+    sdk = new Engine(`sdk/${family}.js`);
+  }
+  const origin = opened?.documents ?? { response: "", order: "", request: "", wallet: "", registry, policy: "" };
+  Object.assign(state, { family, index, one, origin, line: opened?.line, result: undefined, isWhole: opened?.isWhole ?? true });
+  const honest = base?.documents ?? (one ? origin : {});
+  for (const name of cases.DOCUMENTS) views[name].show(changed[name] ?? origin[name], honest[name]);
+  fillControls();
+  // What the bytes of a tampered order are, its honest order says: the tampered one is refused.
+  if (base) coverBy(await engine.ask({ build: family, task: "judge", documents: base.documents }).catch(() => undefined));
+  await verify(turn);
+}
+
+/** Takes what the bytes are from an order that could be read; a refused one leaves what was known. */
+function coverBy(result) {
+  if (result?.coverage.length > 0) for (const name of cases.DOCUMENTS) views[name].cover(result.coverage);
+}
+
+/** Verifies what is shown. */
+async function verify(turn = (asked += 1)) {
+  const documents = texts();
+  const isEdited = Object.keys(edits()).length > 0;
+  let result;
+  try {
+    result = await engine.ask({ build: state.family, task: "judge", documents, line: isEdited ? undefined : state.line });
+  } catch (error) {
+    if (turn === asked) present(undefined, error.message);
+    return;
+  }
+  if (turn === asked) present(result);
+}
+
+/** Shows a verdict, and everything that follows from it. */
+function present(result, failure) {
+  const { one, index } = state;
+  const isEdited = Object.keys(edits()).length > 0;
+  state.result = result;
+  by("bar").className = result === undefined ? "partly" : result.ok ? "good" : "bad";
+  by("bar").textContent = result === undefined ? `No verdict: ${failure}` : show.headline(result);
+  const cost = result && !result.ok && (!isEdited && one?.loss ? { isCase: true, losses: [one.loss] } : show.costOf(result.refusal, index.attacks));
+  const sentence = result?.ok && !isEdited ? one?.sentence : undefined;
+  by("verdict").replaceChildren(result ? show.verdict(result, common, { sentence, cost, reveal: () => reveal() }) : show.noVerdict("No verdict", failure));
+  by("case").replaceChildren(caseCard(isEdited));
+  by("summary").replaceChildren(show.summary(result ?? { summary: [] }));
+  by("requests").replaceChildren(show.requests(result ?? { ok: false }));
+  for (const id of ["compared", "frame", "page-state", "sdk-state"]) by(id).replaceChildren();
+  coverBy(result);
+  const isMarked = cases.DOCUMENTS.map((name) => views[name].refuse(result?.refusal?.at)).some(Boolean);
+  by("work").hidden = false;
+  by("verdict").querySelector("button")?.toggleAttribute("hidden", !isMarked);
+  for (const id of ["next", "reset", "link", "order"]) by(id).disabled = false;
+  by("reset").disabled = !isEdited;
+}
+
+function caseCard(isEdited) {
+  const { one, index, family } = state;
+  if (!one) return "";
+  if (isEdited) return make("div", { class: "card case" }, make("p", { class: "kicker" }, "Your own change"), make("p", {}, `You started from: ${one.note}.`));
+  if (one.result !== "invalid") return show.honestCard(one);
+  const card = show.attackCard(one, index.byId.get(one.base), common, family, `${state.position + 1} of ${index.attacks.length}`);
+  if (!state.isWhole) card.append(make("p", { class: "quiet" }, "This line is not valid JSON, so it has no documents to show. It was judged as a whole:"), make("pre", { tabindex: 0 }, make("code", {}, state.line)));
+  return card;
+}
+
+function fillControls() {
+  const { family, index, one } = state;
+  document.querySelector(`input[name=family][value=${family}]`).checked = true;
+  const option = ({ id, note }) => make("option", { value: id }, `${note.charAt(0).toUpperCase()}${note.slice(1)}`);
+  const select = by("order");
+  if (select.dataset.family !== family) {
+    select.replaceChildren(make("optgroup", { label: "Honest orders" }, ...index.honest.map(option)), make("optgroup", { label: "Yours" }, make("option", { value: OWN }, "Paste your own documents")), make("optgroup", { label: "Attack", id: "attack" }));
+    select.dataset.family = family;
+  }
+  state.position = one ? index.attacks.indexOf(one) : state.position;
+  by("attack").replaceChildren(...(state.position < 0 || one?.result !== "invalid" ? [] : [option(one)]));
+  select.value = one?.id ?? OWN;
+  by("sdk-about").textContent = `Signs this order with ${common.sdks[family]}, which verifies nothing, and compares the bytes. The key is the published one in the wallet context.`;
+}
+
+/** A document was changed by hand. */
+function changed() {
+  say("");
+  asked += 1;
+  clearTimeout(timer);
+  by("bar").textContent = "Checking…";
+  by("bar").className = "partly";
+  timer = setTimeout(() => verify(), PAUSE);
+}
+
+/** Shows the refused place, or the first change. */
+function reveal(isFocus = true) {
+  const names = [...cases.DOCUMENTS].sort((a, b) => views[b].element.classList.contains("has-refusal") - views[a].element.classList.contains("has-refusal"));
+  return names.some((name) => views[name].reveal(isFocus));
+}
+
+async function next() {
+  const { index, family } = state;
+  let position = state.one?.result === "invalid" ? index.attacks.indexOf(state.one) : state.attacked?.[family] ?? -1;
+  position = (position + 1) % index.attacks.length;
+  state.attacked = { ...state.attacked, [family]: position };
+  await open(family, index.attacks[position].id);
+  // Beside each other, the verdict stays where it is while the documents move.
+  if (matchMedia("(min-width: 66.01rem)").matches) reveal(false);
+}
+
+async function copyLink() {
+  const fragment = await link.write(state.family, state.one?.id ?? "", edits());
+  history.replaceState(null, "", fragment);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("The link is copied. Its part behind # carries the order.");
+  } catch {
+    say("The link is in the address bar. Its part behind # carries the order.");
+  }
+}
+
+async function signBoth() {
+  const turn = asked;
+  const name = common.sdks[state.family];
+  by("compared").replaceChildren();
+  if (!/"secret_key"\s*:\s*"/.test(views.wallet.text)) {
+    by("sdk-state").textContent = "Neither signs: this wallet context has no key. Choose an order with one.";
+    return;
+  }
+  by("sdk-state").textContent = `Loading ${name}…`;
+  try {
+    const compared = compare(state.result?.artefacts, await sdk.ask({ documents: texts() }));
+    if (turn !== asked) return;
+    by("sdk-state").textContent = outcome(compared, name, !state.result?.ok);
+    by("compared").replaceChildren(comparison(compared, name, !state.result?.ok));
+  } catch (error) {
+    if (turn === asked) by("sdk-state").textContent = `${name} signed nothing: ${error.message}`;
+  }
+}
+
+async function fullPage() {
+  const turn = asked;
+  by("page-state").textContent = "Loading the larger module…";
+  pages ??= new Engine("worker.js");
+  try {
+    const { html, sentence } = await pages.ask({ build: "page", task: "page", documents: texts() });
+    if (turn !== asked) return;
+    const frame = make("iframe", { sandbox: "", title: "Full page of this order", class: "order-page" });
+    frame.srcdoc = frameMarkup(html);
+    by("page-state").textContent = sentence ?? "Refused: the page shows the received values beside the expected ones.";
+    by("frame").replaceChildren(frame);
+  } catch (error) {
+    if (turn === asked) by("page-state").textContent = `There is no page: ${error.message}`;
+  }
+}
+
+/** Opens what the address says, and the first order if that cannot be used. */
+async function openLink() {
+  const { hash } = location;
+  if (hash === "") return open(DEFAULT, "");
+  try {
+    const { family, id, changed: documents } = await link.read(hash, Object.keys(FAMILIES));
+    say("");
+    await open(family, id === "" ? OWN : id, documents);
+  } catch (error) {
+    if (!(error instanceof link.BrokenLink)) throw error;
+    say(`The link cannot be used: ${error.message}. This is the first order instead.`);
+    await open(DEFAULT, "");
+  }
+}
+
+/** Runs what a control asks for, and says what went wrong. */
+const run = (work) => async (event) => {
+  try {
+    await work(event);
+  } catch (error) {
+    say(error instanceof link.BrokenLink ? `There is no link: ${error.message}.` : error.message);
+  }
+};
+
+const choose = (family, id) => {
+  say("");
+  history.replaceState(null, "", location.pathname + location.search);
+  return open(family, id);
+};
+by("documents").append(...cases.DOCUMENTS.map((name) => views[name].element));
+for (const input of document.querySelectorAll("input[name=family]")) input.addEventListener("change", run(() => choose(input.value, "")));
+by("order").addEventListener("change", run(({ target }) => choose(state.family, target.value)));
+by("next").addEventListener("click", run(async () => {
+  say("");
+  history.replaceState(null, "", location.pathname + location.search);
+  await next();
+}));
+by("reset").addEventListener("click", run(() => open(state.family, state.one?.id ?? OWN)));
+by("link").addEventListener("click", run(copyLink));
+by("sdk").addEventListener("click", run(signBoth));
+by("page").addEventListener("click", run(fullPage));
+by("controls").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("hashchange", run(openLink));
+await run(async () => {
+  common = await cases.common();
+  await openLink();
+})();

@@ -1,0 +1,106 @@
+// What was decided, in words: the verdict, the case, the summary, the payloads.
+import { hex } from "./bytes.js";
+import { code, make, rows } from "./dom.js";
+
+const BLAME = {
+  service: "the service: what it sent is wrong",
+  caller: "the wallet: what it wrote or pinned itself is wrong",
+  unsupported: "nobody: this build cannot judge it, so it is not signed",
+  chain: "the chain",
+  bug: "this software",
+};
+const DOCUMENT = { response: "the response", order: "the order record", record: "the order record", request: "the request", wallet: "the wallet context", registry: "the registry", policy: "the policy", line: "the whole line" };
+
+/** Returns what a verdict is in one line, for the bar and for screen readers. */
+export function headline(result) {
+  if (result.ok) return `Accepted${result.warnings.length > 0 ? ` with ${count(result.warnings.length, "warning")}` : ""}`;
+  return `Refused: ${result.refusal.code}${result.refusal.at === "" ? "" : ` at ${result.refusal.at}`}`;
+}
+
+/** Shows a verdict, which `judge` returned; `reveal` moves to the refused place. */
+export function verdict(result, common, { sentence, cost, reveal }) {
+  if (result.ok) {
+    return make("div", { class: "verdict good" }, make("p", { class: "kicker" }, "Accepted"), make("h3", {}, sentence ?? "Every byte is what the order needs, or is shown below."), warnings(result));
+  }
+  const { code: name, message, at, expected, actual, blame } = result.refusal;
+  const [says, remedy] = common.codes[name] ?? [];
+  const what = remedy && message.endsWith(`; ${remedy}`) ? message.slice(0, -remedy.length - 2) : message;
+  const show = at !== "" && reveal ? make("button", { type: "button", class: "small", click: reveal }, "Show") : undefined;
+  const details = rows([
+    ["rule", make("span", {}, code(name), says && says !== what ? ` ${says}` : "")],
+    ["where", at === "" ? "the order as a whole" : make("span", {}, code(at), " ", show ?? "")],
+    ["expected", expected && code(expected)],
+    ["received", actual && code(actual)],
+    ["what to do", what === message ? undefined : remedy],
+    ["whose fault", BLAME[blame]],
+    ["cost, if signed", cost && costText(cost, common)],
+  ]);
+  return make("div", { class: "verdict bad" }, make("p", { class: "kicker" }, "Refused: nothing is signed"), make("h3", {}, capital(what)), details);
+}
+
+/** Shows that there is no verdict, and why. */
+export const noVerdict = (kicker, text) => make("div", { class: "verdict partly" }, make("p", { class: "kicker" }, kicker), make("h3", {}, text));
+
+function warnings({ warnings: list }) {
+  if (list.length === 0) return undefined;
+  return make("ul", { class: "warnings" }, ...list.map(({ message, code: name }) => make("li", {}, `${capital(message)} `, code(name))));
+}
+
+/** Says what signing would have cost: for a case of the corpus as it is listed, for an edit by the cases that are refused in the same way. */
+function costText(cost, { losses }) {
+  if (cost.isCase) return make("span", {}, make("strong", {}, cost.losses[0]), `. ${losses[cost.losses[0]]}`);
+  if (cost.losses.length === 0) return "unknown: no case of the corpus is refused with this code here";
+  const place = cost.isSamePlace ? "at this place" : "with this code";
+  const names = cost.losses.map((loss, place) => [place > 0 ? " or " : "", make("strong", {}, loss)]).flat();
+  return make("span", {}, ...names, `. Changes that are refused ${place} in the corpus: ${cost.examples.join("; ")}.`);
+}
+
+/** Derives the cost of an edit from the cases with the same refusal: at the same place if there are such, else anywhere in the family. */
+export function costOf({ code: name, at }, attacks) {
+  const place = (text) => text.replace(/#.*$/, "");
+  const same = attacks.filter((one) => one.code === name);
+  const here = same.filter((one) => place(one.at) === place(at));
+  const found = here.length > 0 ? here : same;
+  return { losses: [...new Set(found.map(({ loss }) => loss))], examples: [...new Set(found.map(({ words }) => words))].slice(0, 3), isSamePlace: here.length > 0 };
+}
+
+/** Shows a tampered case: the attack, and what common libraries do with its kind. */
+export function attackCard(one, base, common, family, position) {
+  const libraries = (common.libraries[family] ?? []).flatMap(({ name, sections, records }) => {
+    const counts = one.changed === "record" ? records : one.changed === "response" ? sections[one.section] : undefined;
+    return counts ? [`${name} signs ${counts[0]} of ${counts[1]}`] : [];
+  });
+  const kind = one.changed === "record" ? "false order records" : `tampered responses under “${one.section}”`;
+  const list = libraries.length > 0 ? make("span", {}, `Of ${kind}: ${libraries.join(", ")}.`) : "not counted: what is wrong is the wallet's own, or it costs nothing by itself";
+  return make("div", { class: "card case" }, make("p", { class: "kicker" }, `Attack ${position}`), make("h3", {}, capital(one.words)), rows([
+    ["what is done", capital(one.note)],
+    ["changed", DOCUMENT[one.changed]],
+    ["it can cost", make("span", {}, make("strong", {}, one.loss), `. ${common.losses[one.loss]}`)],
+    ["common libraries", list],
+    ["derived from", base && capital(base.note)],
+    ["case", code(one.id)],
+  ]));
+}
+
+/** Shows an honest case. */
+export const honestCard = (one) => make("div", { class: "card case" }, make("p", { class: "kicker" }, one.result === "valid" ? "Honest order" : "Honest order, with a choice for the wallet"), make("h3", {}, capital(one.note)), rows([["case", code(one.id)]]));
+
+/** Shows what the owner reads before signing. */
+export function summary(result) {
+  if (result.summary.length === 0) return make("p", { class: "quiet" }, "A refused order has no summary: nothing about it can be relied on.");
+  return make("dl", { class: "facts" }, ...result.summary.map(({ topic, text, severity }) => make("div", { class: `fact t-${topic.replaceAll(" ", "-")}${severity === "info" ? "" : " look"}` }, make("dt", {}, topic), make("dd", {}, text))));
+}
+
+/** Shows what is to be signed. */
+export function requests(result) {
+  if (!result.ok) return make("p", { class: "quiet" }, "Nothing: the order was refused.");
+  return make("div", { class: "requests" }, ...result.requests.map(({ name, signer, scheme, payload, digest }) => make("div", { class: "card" }, make("header", {}, make("h3", {}, name), code(scheme)), rows([
+    ["signer", code(signer)],
+    ["digest", code(shorten(hex(digest)))],
+    [`payload, ${payload.length} bytes`, code(shorten(hex(payload)))],
+  ]))));
+}
+
+const shorten = (text) => (text.length > 4000 ? `${text.slice(0, 4000)}…` : text);
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,178 @@
+// The site in Chromium: verdicts, attacks, signatures, links.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { DIST, FAMILIES, ROOT, launch, serve, settled, verdictAfter, visit } from "./browser.mjs";
+
+const ATTACKS = 10;
+/** A member of the first order of each family and another value of it; and a byte of a payload. */
+const EDITS = {
+  evm: ["response", "result initiate_transaction to", `0x${"5e".repeat(20)}`, "response", "result initiate_transaction data", 40],
+  tron: ["response", "result initiate_transaction to", "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf", "response", "result initiate_transaction data", 40],
+  starknet: ["response", "result initiate_transaction to", "0x5e", "request", "secret_hash", 3],
+  solana: ["response", "result versioned_tx", "AAAA", "response", "result versioned_tx", 130],
+  sui: ["response", "status", "Error", "response", "result ptb_bytes", 30],
+  bitcoin: ["response", "result amount", "1", "order", "source_swap secret_hash", 3],
+};
+
+let browser, site, program;
+before(async () => {
+  [browser, site, program] = await Promise.all([launch(), serve(), import(pathToFileURL(join(ROOT, "bindings", "js", "dist", "all", "node.js")).href)]);
+});
+after(async () => {
+  await browser?.close();
+  site?.server.close();
+});
+
+const json = (path) => JSON.parse(readFileSync(join(DIST, "data", path), "utf8"));
+const startOf = (family) => json(`${family}/index.json`).start;
+const field = (page, document, path) => page.getByLabel(`${document} ${path}`, { exact: true });
+
+/** Returns the text of each document, as the page has it. */
+async function documents(page) {
+  const texts = {};
+  for (const [name, title] of Object.entries({ response: "Response", order: "Order record", request: "Request", wallet: "Wallet context" })) {
+    const card = page.locator("details.document", { has: page.getByRole("heading", { name: title, exact: true }) });
+    if (!(await card.evaluate((element) => element.open))) await card.locator("summary").click();
+    await card.getByRole("button", { name: "Text", exact: true }).click();
+    texts[name] = await card.locator("textarea").inputValue();
+    await card.getByRole("button", { name: "Members", exact: true }).click();
+  }
+  return texts;
+}
+
+/** Returns what `countersign batch` says about the documents that the page has. */
+async function batch(page) {
+  const { request, response, order, wallet } = await documents(page);
+  const registry = new program.Registry(readFileSync(join(ROOT, "fixtures", "corpus", "registry.json"), "utf8"));
+  const line = `{"id":"test","request":${request},"response":${response},${order ? `"order":${order},` : ""}"wallet":${wallet}}`;
+  const result = JSON.parse(program.verifyLine(line, registry));
+  return result.ok ? "accepted" : `Refused: ${result.error.code} at ${result.error.at}`;
+}
+
+for (const family of FAMILIES) {
+  test(`${family}: the honest order is accepted, a changed member and a changed byte are refused as the program does`, async () => {
+    await visit(browser, site.url, { fragment: `#${family}:${startOf(family)}` }, async (page, heard) => {
+      assert.match(await page.textContent("#bar"), /^Accepted/);
+      assert.equal(await batch(page), "accepted");
+      assert.ok((await page.locator("#requests .card").count()) > 0);
+      const [document, path, value, holder, payload, index] = EDITS[family];
+      const changed = await verdictAfter(page, () => field(page, document, path).fill(value));
+      assert.match(changed, /^Refused/);
+      assert.equal(changed, await batch(page));
+      assert.equal(await page.locator("#requests .card").count(), 0);
+      assert.match(await verdictAfter(page, () => page.click("#reset")), /^Accepted/);
+
+      await page.getByRole("button", { name: new RegExp(`^\\d+ bytes of ${holder} ${payload}$`) }).click();
+      const cell = page.getByRole("grid", { name: `bytes of ${holder} ${payload}` }).getByRole("gridcell").nth(index);
+      const before = parseInt(await cell.textContent(), 16);
+      const flipped = await verdictAfter(page, () => cell.click());
+      assert.equal(parseInt(await cell.textContent(), 16), before ^ 1);
+      assert.match(flipped, /^Refused/);
+      assert.equal(flipped, await batch(page));
+      assert.deepEqual(heard.messages, []);
+    });
+  });
+
+  test(`${family}: ${ATTACKS} attacks are refused, and none is accepted`, async () => {
+    const { cases, attacks } = json(`${family}/index.json`);
+    const { losses } = json("common.json");
+    await visit(browser, site.url, { fragment: `#${family}:${startOf(family)}` }, async (page, heard) => {
+      const seen = new Set();
+      for (let step = 0; step < ATTACKS; step += 1) {
+        const verdict = await verdictAfter(page, () => page.click("#next"));
+        const id = await page.inputValue("#order");
+        const expected = cases.find((row) => row.id === id);
+        assert.equal(verdict, `Refused: ${expected.code}${expected.at === "" ? "" : ` at ${expected.at}`}`, id);
+        const shown = (await page.textContent("#case")).toLowerCase();
+        assert.ok(shown.includes(attacks[expected.attack].words.toLowerCase()) && shown.includes(losses[expected.loss].toLowerCase()), id);
+        const isShown = ["response", "record", "request", "wallet"].includes(expected.changed) && (await page.locator(".row.changed, .name.changed, .was:not([hidden])").count()) > 0;
+        assert.ok(isShown || (await page.locator(".has-change, .has-refusal, #case pre").count()) > 0, `${id} shows no difference`);
+        seen.add(id);
+      }
+      assert.equal(seen.size, ATTACKS);
+      assert.deepEqual(heard.messages, []);
+    });
+  });
+
+  test(`${family}: the chain's own SDK signs the same bytes, and signs an attack too`, async (context) => {
+    await visit(browser, site.url, { fragment: `#${family}:${startOf(family)}` }, async (page, heard) => {
+      const sign = async () => {
+        await page.click("#sdk");
+        await page.waitForFunction(() => !/^(Loading|$)/.test(document.getElementById("sdk-state").textContent));
+        return page.textContent("#sdk-state");
+      };
+      assert.match(await sign(), /^Equal: all [1-9]\d* artefacts/);
+      assert.equal(await page.locator("#compared .unequal").count(), 0);
+      const isSigned = [];
+      // The corpus has no tampered order on Bitcoin whose wallet has coins.
+      if (family === "bitcoin") {
+        const [document, path, value] = EDITS.bitcoin;
+        await verdictAfter(page, () => field(page, document, path).fill(value));
+        assert.match(await sign(), /signed what countersign refused/);
+        await verdictAfter(page, () => page.click("#next"));
+        return assert.match(await sign(), /^Neither signs/);
+      }
+      for (let step = 0; step < ATTACKS; step += 1) {
+        await verdictAfter(page, () => page.click("#next"));
+        isSigned.push(/signed what countersign refused/.test(await sign()));
+      }
+      context.diagnostic(`${family}: the SDK signed ${isSigned.filter(Boolean).length} of the first ${ATTACKS} attacks`);
+      assert.ok(isSigned.some(Boolean));
+      assert.deepEqual(heard.messages, []);
+    });
+  });
+}
+
+test("the full page of an order is shown in a frame that runs nothing", async () => {
+  await visit(browser, site.url, {}, async (page, heard) => {
+    assert.ok(!heard.requests.some((url) => url.includes("countersign/page/")));
+    await page.click("#page");
+    const frame = page.frameLocator("iframe.order-page");
+    await frame.locator(".verdict.good").waitFor();
+    assert.equal(await page.getAttribute("iframe.order-page", "sandbox"), "");
+    // Its own style is in force, which the page's policy must not stop.
+    assert.notEqual(await frame.locator(".verdict").evaluate((element) => getComputedStyle(element).borderLeftWidth), "0px");
+    await verdictAfter(page, () => page.click("#next"));
+    assert.equal(await page.locator("iframe").count(), 0);
+    await page.click("#page");
+    await frame.locator(".verdict.bad").waitFor();
+    assert.deepEqual(heard.messages, []);
+  });
+});
+
+test("a link carries a case, and an order that was changed", async () => {
+  let link, verdict, texts;
+  await visit(browser, site.url, {}, async (page) => {
+    await verdictAfter(page, () => page.click("#next"));
+    await page.click("#link");
+    await page.waitForFunction(() => location.hash !== "");
+    assert.match(new URL(page.url()).hash, /^#evm:reject\/[a-z0-9-]+$/);
+    verdict = await verdictAfter(page, () => field(page, "request", "source amount").fill("7"));
+    await page.click("#link");
+    await page.waitForFunction(() => location.hash.split(":").length === 3);
+    [link, texts] = [page.url(), await documents(page)];
+  });
+  await visit(browser, link, {}, async (page) => {
+    assert.equal(await page.textContent("#bar"), verdict);
+    assert.deepEqual(await documents(page), texts);
+    assert.match(await page.textContent("#case"), /Your own change/);
+  });
+});
+
+for (const fragment of ["#nonsense", "#evm:accept/there-is-none", "#evm:accept/evm-native:AAAA", `#evm::${"A".repeat(70_000)}`, "#moon:accept/evm-native", "#<img src=x onerror=alert(1)>:"]) {
+  test(`a broken link says so, and the first order is shown: ${fragment.slice(0, 40)}`, async () => {
+    await visit(browser, site.url, { fragment }, async (page, heard) => {
+      assert.match(await page.textContent("#notice"), /^The link cannot be used: .+ This is the first order instead\.$/);
+      assert.match(await page.textContent("#bar"), /^Accepted/);
+      assert.equal(await page.inputValue("#order"), startOf("evm"));
+      assert.deepEqual(heard.messages, []);
+      await page.goto(`${site.url}#sui:${startOf("sui")}`);
+      await page.waitForFunction(() => document.querySelector("input[name=family]:checked").value === "sui");
+      await settled(page);
+      assert.equal(await page.isVisible("#notice"), false);
+    });
+  });
+}
