@@ -48,7 +48,7 @@ async function bundleScripts() {
     await bundle({
       ...common, entryPoints: [join(HERE, "src", "sdk.js")], outfile: join(OUT, "sdk", `${family}.js`),
       alias: { "sdk-family": join(SDKS, "families", `${family}.mjs`) },
-      inject: [join(HERE, "src", "sdk-globals.js")], nodePaths: [join(HERE, "node_modules")],
+      legalComments: "linked", inject: [join(HERE, "src", "sdk-globals.js")], nodePaths: [join(HERE, "node_modules")],
       define: { global: "globalThis", "process.env.NODE_ENV": '"production"' },
     });
   }

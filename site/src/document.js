@@ -37,7 +37,8 @@ export class DocumentView {
     this.text = text;
     this.#base = base;
     this.#refused = undefined;
-    this.#isText = text.length > MAX_MEMBERS_TEXT || (text !== "" && "problem" in read(text));
+    const isOwn = base === undefined && text === "";
+    this.#isText = isOwn || text.length > MAX_MEMBERS_TEXT || (text !== "" && "problem" in read(text));
     this.#draw(true);
   }
 

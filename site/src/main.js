@@ -66,6 +66,7 @@ function coverBy(result) {
 async function verify(turn = (asked += 1)) {
   const documents = texts();
   const isEdited = Object.keys(edits()).length > 0;
+  if (!state.one && documents.request === "" && documents.response === "") return present(undefined, "paste a request and a response");
   let result;
   try {
     result = await engine.ask({ build: state.family, task: "judge", documents, line: isEdited ? undefined : state.line });

@@ -27,7 +27,7 @@ export function verdict(result, common, { sentence, cost, reveal }) {
   const what = remedy && message.endsWith(`; ${remedy}`) ? message.slice(0, -remedy.length - 2) : message;
   const show = at !== "" && reveal ? make("button", { type: "button", class: "small", click: reveal }, "Show") : undefined;
   const details = rows([
-    ["rule", make("span", {}, code(name), says && says !== what ? ` ${says}` : "")],
+    ["rule", make("span", {}, code(name), says && says !== what ? `: ${says}` : "")],
     ["where", at === "" ? "the order as a whole" : make("span", {}, code(at), " ", show ?? "")],
     ["expected", expected && code(expected)],
     ["received", actual && code(actual)],

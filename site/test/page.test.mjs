@@ -126,6 +126,24 @@ for (const family of FAMILIES) {
   });
 }
 
+test("documents of one's own are judged, and an empty choice is no verdict", async () => {
+  let texts;
+  await visit(browser, site.url, { fragment: `#sui:${startOf("sui")}` }, async (page) => (texts = await documents(page)));
+  await visit(browser, site.url, {}, async (page) => {
+    assert.match(await verdictAfter(page, () => page.selectOption("#order", "own")), /^No verdict: paste a request and a response$/);
+    for (const [name, text] of Object.entries(texts)) {
+      if (name === "wallet") await page.locator("summary", { hasText: "Wallet context" }).click();
+      await page.getByLabel(`text of the ${name}`, { exact: true }).fill(text);
+    }
+    await page.waitForFunction(() => document.getElementById("bar").textContent.startsWith("Refused: unsupported_family"));
+  });
+  await visit(browser, `${site.url}#sui:`, {}, async (page) => {
+    await page.locator("summary", { hasText: "Wallet context" }).click();
+    for (const [name, text] of Object.entries(texts)) await page.getByLabel(`text of the ${name}`, { exact: true }).fill(text);
+    await page.waitForFunction(() => document.getElementById("bar").textContent.startsWith("Accepted"));
+  });
+});
+
 test("the full page of an order is shown in a frame that runs nothing", async () => {
   await visit(browser, site.url, {}, async (page, heard) => {
     assert.ok(!heard.requests.some((url) => url.includes("countersign/page/")));
