@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { FAMILIES, writeData } from "./data.mjs";
+import { FAMILIES, NAMES, writeData } from "./data.mjs";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -71,8 +71,10 @@ function page() {
     "require-trusted-types-for 'script'",
     "trusted-types countersign",
   ].join("; ");
+  const families = FAMILIES.map((family, place) =>
+    `<label class="family"><input type="radio" name="family" value="${family}"${place === 0 ? " checked" : ""}><span>${NAMES[family]}</span></label>`);
   const book = hasBook ? '<a href="book/index.html">Book</a>' : "";
-  return readFileSync(join(HERE, "src", "index.html"), "utf8").replace("POLICY", policy).replace("<!-- book -->", book);
+  return readFileSync(join(HERE, "src", "index.html"), "utf8").replace("POLICY", policy).replace("<!-- book -->", book).replace("<!-- families -->", families.join(""));
 }
 
 /** Installs the pinned packages of a folder, if they are not there. */

@@ -5,7 +5,9 @@ import { pathToFileURL } from "node:url";
 
 /** Largest part of a family's cases, in characters before compression. */
 const PART = 120_000;
-export const FAMILIES = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"];
+/** The families, as people write them. */
+export const NAMES = { evm: "EVM", tron: "Tron", starknet: "Starknet", solana: "Solana", sui: "Sui", bitcoin: "Bitcoin" };
+export const FAMILIES = Object.keys(NAMES);
 
 /**
  * Writes `data/` into the output folder.

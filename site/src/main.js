@@ -7,8 +7,9 @@ import { Engine, frameMarkup } from "./engine.js";
 import * as link from "./link.js";
 import * as show from "./verdict.js";
 
-const FAMILIES = { evm: "EVM", tron: "Tron", starknet: "Starknet", solana: "Solana", sui: "Sui", bitcoin: "Bitcoin" };
-const DEFAULT = "evm";
+const radios = [...document.querySelectorAll("input[name=family]")];
+const FAMILIES = Object.fromEntries(radios.map((input) => [input.value, input.nextElementSibling.textContent]));
+const DEFAULT = radios[0].value;
 /** Milliseconds of silence after which a change is verified. */
 const PAUSE = 80;
 const OWN = "own";
@@ -83,7 +84,7 @@ function present(result, failure) {
   const isEdited = Object.keys(edits()).length > 0;
   state.result = result;
   by("bar").className = result === undefined ? "partly" : result.ok ? "good" : "bad";
-  by("bar").textContent = result === undefined ? `No verdict: ${failure}` : show.headline(result);
+  by("bar").replaceChildren(...(result === undefined ? [`No verdict: ${failure}`] : show.headline(result)));
   const cost = result && !result.ok && (!isEdited && one?.loss ? { isCase: true, losses: [one.loss] } : show.costOf(result.refusal, index.attacks));
   const sentence = result?.ok && !isEdited ? one?.sentence : undefined;
   by("verdict").replaceChildren(result ? show.verdict(result, common, { sentence, cost, reveal: () => reveal() }) : show.noVerdict("No verdict", failure));
@@ -226,7 +227,7 @@ const choose = (family, id) => {
   return open(family, id);
 };
 by("documents").append(...cases.DOCUMENTS.map((name) => views[name].element));
-for (const input of document.querySelectorAll("input[name=family]")) input.addEventListener("change", run(() => choose(input.value, "")));
+for (const input of radios) input.addEventListener("change", run(() => choose(input.value, "")));
 by("order").addEventListener("change", run(({ target }) => choose(state.family, target.value)));
 by("next").addEventListener("click", run(async () => {
   say("");

@@ -11,10 +11,11 @@ const BLAME = {
 };
 const DOCUMENT = { response: "the response", order: "the order record", record: "the order record", request: "the request", wallet: "the wallet context", registry: "the registry", policy: "the policy", line: "the whole line" };
 
-/** Returns what a verdict is in one line, for the bar and for screen readers. */
+/** Returns what a verdict is in one line, for the bar and for screen readers. A narrow bar leaves out the place. */
 export function headline(result) {
-  if (result.ok) return `Accepted${result.warnings.length > 0 ? ` with ${count(result.warnings.length, "warning")}` : ""}`;
-  return `Refused: ${result.refusal.code}${result.refusal.at === "" ? "" : ` at ${result.refusal.at}`}`;
+  if (result.ok) return [`Accepted${result.warnings.length > 0 ? ` with ${count(result.warnings.length, "warning")}` : ""}`];
+  const { code: name, at } = result.refusal;
+  return [`Refused: ${name}`, at === "" ? "" : make("span", { class: "place" }, ` at ${at}`)];
 }
 
 /** Shows a verdict, which `judge` returned; `reveal` moves to the refused place. */

@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const DIST = fileURLToPath(new URL("../dist", import.meta.url));
-export const FAMILIES = ["evm", "tron", "starknet", "solana", "sui", "bitcoin"];
+export { FAMILIES } from "../data.mjs";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml" };
 /** The site must work at any path. */
 const PATH = "/some/where/";

@@ -35,7 +35,7 @@ for (const family of FAMILIES) {
       const first = await page.evaluate(() => Math.round(performance.getEntriesByName("first-contentful-paint")[0].startTime));
       context.diagnostic(`${family}: ${Math.round(bytes / 1000)} kB with gzip in ${files.length} files; first picture after ${first} ms`);
       // The module of Starknet alone is nearly as large as the limit, which is that of the family that is shown first.
-      assert.ok(bytes <= (family === "starknet" || family === "bitcoin" ? 600_000 : FIRST_LOAD), `${bytes}`);
+      assert.ok(bytes <= (family === "starknet" ? 600_000 : FIRST_LOAD), `${bytes}`);
       assert.equal(await page.evaluate(() => globalThis.shifts.reduce((sum, { value }) => sum + value, 0)), 0, JSON.stringify(await page.evaluate(() => globalThis.shifts)));
     });
   });
