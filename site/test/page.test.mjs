@@ -71,6 +71,15 @@ for (const family of FAMILIES) {
       const flipped = await verdictAfter(page, () => cell.click());
       assert.equal(parseInt(await cell.textContent(), 16), before ^ 1);
       assert.match(flipped, /^Refused/);
+      assert.match(await cell.getAttribute("class"), /\bchanged\b/);
+      assert.equal(await page.locator(".row.refused, .name.refused").count(), 1);
+      assert.match(await page.textContent("#verdict"), /whose fault.*cost, if signed(funds|fees|time|privacy|display|nothing|unknown)/);
+      if (family === "evm" || family === "tron") {
+        assert.match(await cell.getAttribute("class"), /\brefused\b/);
+        await page.click("#verdict button");
+        const [, first] = /#(\d+)-\d+$/.exec(flipped);
+        assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), new RegExp(`^byte ${first}: .*, refused$`));
+      }
       assert.equal(flipped, await batch(page));
       assert.deepEqual(heard.messages, []);
     });
