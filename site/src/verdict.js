@@ -40,7 +40,7 @@ export function verdict(result, common, { sentence, cost, reveal }) {
 }
 
 /** Shows that there is no verdict, and why. */
-export const noVerdict = (kicker, text) => make("div", { class: "verdict partly" }, make("p", { class: "kicker" }, kicker), make("h3", {}, text));
+export const noVerdict = (kicker, text) => make("div", { class: "verdict partly" }, make("p", { class: "kicker" }, kicker), make("h3", {}, capital(text)));
 
 function warnings({ warnings: list }) {
   if (list.length === 0) return undefined;
@@ -88,13 +88,13 @@ export const honestCard = (one) => make("div", { class: "card case" }, make("p",
 
 /** Shows what the owner reads before signing. */
 export function summary(result) {
-  if (result.summary.length === 0) return make("p", { class: "quiet" }, "A refused order has no summary: nothing about it can be relied on.");
+  if (result.summary.length === 0) return make("p", { class: "quiet" }, "Only an accepted order has a summary: what a refused one says cannot be relied on.");
   return make("dl", { class: "facts" }, ...result.summary.map(({ topic, text, severity }) => make("div", { class: `fact t-${topic.replaceAll(" ", "-")}${severity === "info" ? "" : " look"}` }, make("dt", {}, topic), make("dd", {}, text))));
 }
 
 /** Shows what is to be signed. */
 export function requests(result) {
-  if (!result.ok) return make("p", { class: "quiet" }, "Nothing: the order was refused.");
+  if (!result.ok) return make("p", { class: "quiet" }, "Nothing: only an accepted order is signed.");
   return make("div", { class: "requests" }, ...result.requests.map(({ name, signer, scheme, payload, digest }) => make("div", { class: "card" }, make("header", {}, make("h3", {}, name), code(scheme)), rows([
     ["signer", code(signer)],
     ["digest", code(shorten(hex(digest)))],
