@@ -17,15 +17,15 @@ use std::time::{Duration, Instant, SystemTime};
 use countersign::{Family, Key};
 use countersign_sandbox::sandbox::{Config, Sandbox};
 use countersign_sandbox::{accounts, trial};
-use countersign_swap::{Ask, Event, HttpRequest, Output, Purpose, Reply, Setup, Swaps, TransportErrorKind, Zeroizing};
+use countersign_swap::{Ask, Event, HttpRequest, JsonSetup, Output, Purpose, Reply, Swaps, TransportErrorKind, UnixMillis, Zeroizing};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 /// Longer than anything that the tests wait for.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-fn now() -> u64 {
-    u64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis()).unwrap()
+fn now() -> UnixMillis {
+    SystemTime::now().into()
 }
 
 /// A sandbox with its user's files.
@@ -91,10 +91,10 @@ impl<'s> Host<'s> {
             "sign_only": sign_only,
         });
         let (options, registry, nodes) = (options.to_string(), stage.read("registry.json"), stage.read("nodes.json"));
-        let mut setup = Setup::new(options.as_bytes(), &registry, now());
+        let mut setup = JsonSetup::new(options.as_bytes(), &registry, now());
         (setup.nodes, setup.place) = (&nodes, "a test");
         setup.documents = documents.iter().map(|(name, bytes)| (name.clone(), Zeroizing::new(bytes.clone()))).collect();
-        let swaps = Swaps::open(setup).unwrap();
+        let swaps = Swaps::open(setup.parse().unwrap()).unwrap();
         let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(20))).build().into();
         let (events, sent) = (Vec::new(), String::new());
         Self { stage, swaps, documents, config, sign_only, events, consents: 0, agent, writes: 0, fail_write: None, sent }
@@ -204,7 +204,7 @@ impl<'s> Host<'s> {
         let amount = trial::amount(&self.stage.sandbox.world, route[0]).to_string();
         let chain = route[1].split_once(':').unwrap().0;
         let wish = json!({ "from": route[0], "to": route[1], "amount": amount, "receive_at": self.config["owners"][chain] });
-        self.swaps.create(wish.to_string().as_bytes()).unwrap();
+        self.swaps.create_json(wish.to_string().as_bytes()).unwrap();
     }
 
     /// Continues until the order is no longer followed. Returns why.
@@ -317,7 +317,7 @@ fn a_declined_order_is_not_paid() {
 fn a_reply_of_another_kind_is_refused_and_one_too_many_is_ignored() {
     let stage = Stage::open("replies", ROUTES[0], None);
     let mut host = Host::open(&stage, Documents::new());
-    assert!(host.swaps.create(br#"{"from":"base:usdc"}"#).is_err_and(|failure| &*failure.at == "/to"));
+    assert!(host.swaps.create_json(br#"{"from":"base:usdc"}"#).is_err_and(|failure| &*failure.at == "/to"));
     host.create(ROUTES[0]);
     let need = host.swaps.poll(now()).needs.remove(0);
     assert!(matches!(need.ask, Ask::Http(_)));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use countersign_json::objects::Failure;
-use countersign_swap::{Reply, Setup};
+use countersign_swap::{JsonSetup, Reply, UnixMillis};
 use zeroize::Zeroizing;
 
 use crate::{Result, UnsignedOrder};
@@ -94,23 +94,23 @@ impl Swaps {
     ) -> Result<Self> {
         // The options can contain the application's id, and nodes the keys of endpoints.
         let (options, nodes) = (Zeroizing::new(options), Zeroizing::new(nodes));
-        let mut setup = Setup::new(&options, &registry, now);
+        let mut setup = JsonSetup::new(&options, &registry, UnixMillis::from_millis(now));
         (setup.policy, setup.nodes, setup.place) = (&policy, &nodes, &place);
         setup.documents = documents.into_iter().map(|document| (document.name, Zeroizing::new(document.bytes))).collect();
-        Ok(Self(Mutex::new(countersign_swap::Swaps::open(setup)?)))
+        Ok(Self(Mutex::new(countersign_swap::Swaps::open(setup.parse()?)?)))
     }
 
     /// Asks for the best quote. The wish is JSON with `from`, `to`, `amount`, and if wanted `at_least`, `slippage` and `solver`. Returns the
     /// number of the call, which is in the event `quoted` or `failed`.
     pub fn quote(&self, wish: Vec<u8>) -> Result<u64> {
-        Ok(self.lock()?.quote(&wish)?)
+        Ok(self.lock()?.quote_json(&wish)?)
     }
 
     /// Creates an order, verifies it, asks for consent and signatures, pays it, and follows it to its end. The wish also has `receive_at`, and
     /// if wanted `from_owner` and `affiliate_fees`. Returns the number of the call, which is in the event `created` and in `stopped` or
     /// `failed`.
     pub fn create(&self, wish: Vec<u8>) -> Result<u64> {
-        Ok(self.lock()?.create(&wish)?)
+        Ok(self.lock()?.create_json(&wish)?)
     }
 
     /// Continues a stored order, from wherever it is. Ends with the event `stopped` or `failed`.
@@ -142,9 +142,10 @@ impl Swaps {
     /// Goes on as far as possible without the app, and returns what the app has to do. `now` is the time in Unix milliseconds; a clock that
     /// runs behind can lose a swap.
     pub fn poll(&self, now: u64) -> Result<Output> {
-        let output = self.lock()?.poll(now);
+        let output = self.lock()?.poll(UnixMillis::from_millis(now));
         let events = output.events_json();
-        Ok(Output { needs: output.needs.iter().map(Need::from).collect(), withdrawn: output.withdrawn, events, wake_at: output.wake_at })
+        let (needs, wake_at) = (output.needs.iter().map(Need::from).collect(), output.wake_at.map(UnixMillis::as_millis));
+        Ok(Output { needs, withdrawn: output.withdrawn, events, wake_at })
     }
 
     /// Takes the reply to a need: JSON, with the body of an HTTP response beside it. Returns whether it was still wanted. Poll afterwards.

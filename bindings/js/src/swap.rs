@@ -1,6 +1,6 @@
 //! Whole swaps: the machine of `countersign-swap`.
 
-use countersign_swap::{Need as Wanted, Reply, Setup, Swaps as Machine, Zeroizing};
+use countersign_swap::{JsonSetup, Need as Wanted, Reply, Swaps as Machine, UnixMillis, Zeroizing};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{Text, UnsignedOrder, json, thrown, used_up};
@@ -31,17 +31,17 @@ impl Opening {
 
     /// Opens the machine.
     pub fn open(self, now: f64) -> Result<Swaps, String> {
-        let mut setup = Setup::new(&self.options, &self.registry, millis(now));
+        let mut setup = JsonSetup::new(&self.options, &self.registry, millis(now));
         (setup.policy, setup.nodes, setup.place) = (&self.policy, &self.nodes, &self.place);
         setup.documents = self.documents;
-        Machine::open(setup).map(Swaps).map_err(thrown)
+        setup.parse().and_then(Machine::open).map(Swaps).map_err(thrown)
     }
 }
 
 /// Whole milliseconds of JavaScript's clock.
 #[expect(clippy::as_conversions, reason = "a cast saturates, and JavaScript's times are whole and far below 2^53")]
-const fn millis(now: f64) -> u64 {
-    now as u64
+const fn millis(now: f64) -> UnixMillis {
+    UnixMillis::from_millis(now as u64)
 }
 
 /// The machine.
@@ -52,12 +52,12 @@ pub struct Swaps(Machine);
 impl Swaps {
     /// Asks for the best quote.
     pub fn quote(&mut self, wish: &[u8]) -> Result<u64, String> {
-        self.0.quote(wish).map_err(thrown)
+        self.0.quote_json(wish).map_err(thrown)
     }
 
     /// Creates an order, and follows it to its end.
     pub fn create(&mut self, wish: &[u8]) -> Result<u64, String> {
-        self.0.create(wish).map_err(thrown)
+        self.0.create_json(wish).map_err(thrown)
     }
 
     /// Continues a stored order.
@@ -118,7 +118,7 @@ impl Swaps {
 pub struct Output {
     needs: Vec<Wanted>,
     withdrawn: Vec<u64>,
-    wake_at: Option<u64>,
+    wake_at: Option<UnixMillis>,
     events: String,
 }
 
@@ -138,7 +138,7 @@ impl Output {
     #[wasm_bindgen(js_name = wakeAt)]
     #[expect(clippy::as_conversions, reason = "JavaScript's times are whole and far below 2^53")]
     pub fn wake_at(&self) -> Option<f64> {
-        self.wake_at.map(|at| at as f64)
+        self.wake_at.map(|at| at.as_millis() as f64)
     }
 
     /// Returns what happened, as a JSON array.

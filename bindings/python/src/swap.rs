@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use countersign_json::objects::Failure;
-use countersign_swap::{Need as Wanted, Reply, Setup, Swaps, Zeroizing};
+use countersign_swap::{JsonSetup, Need as Wanted, Reply, Swaps, UnixMillis, Zeroizing};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -43,20 +43,20 @@ impl Machine {
         place: &str,
         now: u64,
     ) -> PyResult<Self> {
-        let mut setup = Setup::new(options.as_bytes(), registry.as_bytes(), now);
+        let mut setup = JsonSetup::new(options.as_bytes(), registry.as_bytes(), UnixMillis::from_millis(now));
         (setup.policy, setup.nodes, setup.place) = (policy.as_bytes(), nodes.as_bytes(), place);
         setup.documents = documents.iter().map(|(name, bytes)| (name.clone(), Zeroizing::new(bytes.as_bytes().to_vec()))).collect();
-        Swaps::open(setup).map(|swaps| Self(Mutex::new(swaps))).map_err(raise)
+        setup.parse().and_then(Swaps::open).map(|swaps| Self(Mutex::new(swaps))).map_err(raise)
     }
 
     /// Asks for the best quote.
     fn quote(&self, py: Python<'_>, wish: Text) -> PyResult<u64> {
-        self.call(py, |swaps| swaps.quote(wish.as_bytes()))
+        self.call(py, |swaps| swaps.quote_json(wish.as_bytes()))
     }
 
     /// Creates an order, and follows it to its end.
     fn create(&self, py: Python<'_>, wish: Text) -> PyResult<u64> {
-        self.call(py, |swaps| swaps.create(wish.as_bytes()))
+        self.call(py, |swaps| swaps.create_json(wish.as_bytes()))
     }
 
     /// Continues a stored order.
@@ -90,9 +90,9 @@ impl Machine {
     ///     The needs, the numbers of those that are not needed any more, the events as a JSON array, and when to poll again at the latest, in
     ///     Unix milliseconds.
     fn poll(&self, py: Python<'_>, now: u64) -> PyResult<Polled> {
-        let output = self.call(py, |swaps| Ok(swaps.poll(now)))?;
+        let output = self.call(py, |swaps| Ok(swaps.poll(UnixMillis::from_millis(now))))?;
         let events = output.events_json();
-        Ok((output.needs.into_iter().map(Need).collect(), output.withdrawn, events, output.wake_at))
+        Ok((output.needs.into_iter().map(Need).collect(), output.withdrawn, events, output.wake_at.map(UnixMillis::as_millis)))
     }
 
     /// Takes a reply as JSON, with a body beside it. Returns whether it was still wanted.

@@ -27,4 +27,4 @@ pub use height::BlockHeight;
 pub use network::{BitcoinNet, Coin, Family, Network, NetworkError};
 pub use pace::{Pace, Span};
 pub use profile::{ChainProfile, KNOWN_CHAINS, KnownChain};
-pub use time::UnixTime;
+pub use time::{UnixMillis, UnixTime};

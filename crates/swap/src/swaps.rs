@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use countersign::{Policy, Registry, Unsigned, report::OrderStage};
+use countersign::chains::UnixMillis;
+use countersign::{Unsigned, report::OrderStage};
 use countersign_client::driver::{Delivery, Driver, OrderState, OrderStore as _, StoreError};
-use countersign_client::{Api, Client, Flow, OrderId, StreamExt as _};
+use countersign_client::{Api, Client, Flow, OrderId, QuoteWish, StreamExt as _};
 use countersign_json::objects::{Failure, Value};
-use countersign_node::{NodeConfig, Nodes};
+use countersign_node::Nodes;
 use countersign_store::Zeroizing;
 use futures_util::stream::FuturesUnordered;
 
@@ -17,9 +18,10 @@ use crate::disk::{HostDisk, place_of};
 use crate::event::{self, Event, StoredOrder};
 use crate::host::Host;
 use crate::need::{Need, Reply};
-use crate::options::{Options, Wish, quote_from_json};
 use crate::owner::HostOwner;
+use crate::setup::Setup;
 use crate::store::HostStore;
+use crate::wish::{Wish, check_assets, quote_from_json};
 
 mod inner;
 #[cfg(feature = "bitcoin")]
@@ -31,38 +33,6 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[cfg(target_family = "wasm")]
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What a host opens the machine with.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Setup<'s> {
-    /// The options, as JSON: see [`Swaps::open`].
-    pub options: &'s [u8],
-    /// The pinned registry, as JSON.
-    pub registry: &'s [u8],
-    /// The policy, as JSON; empty for the default.
-    pub policy: &'s [u8],
-    /// The endpoints of each chain, as JSON ([`NodeConfig::from_json`]); empty for none.
-    pub nodes: &'s [u8],
-    /// Every document that the host has kept, by name; empty for a new store.
-    pub documents: Vec<(String, Zeroizing<Vec<u8>>)>,
-    /// What identifies the place where the documents are kept, and changes if an older document `index` is put back there: such as a
-    /// directory with its inode, and a random mark that is valid as long as `index` is the very file that the host has written. A store that
-    /// is found in another place is a copy, and starts a branch of the rescue phrase of its own, so that two orders never share a secret.
-    ///
-    /// Empty where the host cannot tell, as with a database in a browser's profile: each opening then starts a branch.
-    pub place: &'s str,
-    /// Unix milliseconds.
-    pub now: u64,
-}
-
-impl<'s> Setup<'s> {
-    /// Creates a setup without endpoints and documents, with the default policy.
-    #[must_use]
-    pub fn new(options: &'s [u8], registry: &'s [u8], now: u64) -> Self {
-        Self { options, registry, now, ..Self::default() }
-    }
-}
-
 /// What the host has to do next.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -73,8 +43,8 @@ pub struct Output {
     pub withdrawn: Vec<u64>,
     /// What happened.
     pub events: Vec<Event>,
-    /// When to poll again even if no reply arrives, in Unix milliseconds; `None` if there is nothing to wait for.
-    pub wake_at: Option<u64>,
+    /// When to poll again even if no reply arrives; `None` if there is nothing to wait for.
+    pub wake_at: Option<UnixMillis>,
 }
 
 impl Output {
@@ -113,43 +83,20 @@ impl std::fmt::Debug for Swaps {
 impl Swaps {
     /// Opens the machine with what the host has kept. Nothing is needed before the first call.
     ///
-    /// | option | meaning |
-    /// |---|---|
-    /// | `service` | the URL of the service |
-    /// | `app_id` | the application's id, if the service wants one |
-    /// | `accounts` | the owner's accounts: addresses by chain (`base`) or by family (`evm`). The host signs for them |
-    /// | `relayer` | whether the service's relayer may redeem, once the destination is proven to be funded, where the owner's account does not sign or has no coins for the fee |
-    /// | `trust_the_service` | whether to believe the service about a destination that is not connected, and to swap where only its relayer could redeem. **A dishonest service then has the funds**: it can keep the secret, take what was paid, and pay nothing |
-    /// | `poll_ms` | milliseconds between two looks at an order, for tests; by default the wait adapts |
-    /// | `speed` | `slow`, `normal` or `fast`: how soon the owner's transactions should be mined |
-    /// | `sign_only` | whether the host's signers never send a payment by themselves. Otherwise an order counts as paid from the moment its payment is handed out, so that it is not paid twice if the machine ends before the reply |
-    ///
     /// # Errors
     ///
-    /// [`Failure`] at the first member of `/options`, `/registry`, `/policy` or `/nodes` that is invalid, or with the code `store_failed`.
-    pub fn open(setup: Setup<'_>) -> Result<Self, Failure> {
-        let Setup { options, registry, policy, nodes, documents, place, now } = setup;
-        let options = Arc::new(Options::from_json(options).map_err(|refusal| refusal.with_prefix("/options"))?);
-        let registry = Arc::new(Registry::from_json(registry).map_err(|refusal| refusal.with_prefix("/registry"))?);
+    /// [`Failure`] at a member of `/options/accounts` or `/nodes` that is invalid under the registry, or with the code `store_failed`.
+    pub fn open(setup: Setup) -> Result<Self, Failure> {
+        let Setup { options, registry, policy, nodes: config, documents, place, now } = setup;
         options.check_accounts(&registry)?;
-        let policy = if policy.is_empty() {
-            Policy::default()
-        } else {
-            Policy::from_json(policy).map_err(|refusal| refusal.with_prefix("/policy"))?
-        };
-        let config = if nodes.is_empty() {
-            NodeConfig::new()
-        } else {
-            NodeConfig::from_json(nodes).map_err(|refusal| refusal.with_prefix("/nodes"))?
-        };
-        let policy = Arc::new(policy);
+        let (options, policy, now) = (Arc::new(options), Arc::new(policy), now.as_millis());
         let host = Host::default();
         host.set_now(now);
         let nodes = Arc::new(Nodes::new(host.clone(), config, &registry));
         if let Some(name) = nodes.unknown().first() {
             return Err(Failure::usage(format!("/nodes/{name}"), "a chain of the registry"));
         }
-        let disk = HostDisk::new(documents, &place_of(place, now));
+        let disk = HostDisk::new(documents, &place_of(&place, now));
         let store = HostStore::open(host.clone(), disk).map_err(|error| event::of_store(&error.into()))?;
         let api = Api::new(options.service.as_str(), options.app_id.clone()).map_err(event::of_client)?;
         let flow = Flow::new(Client::new(api, host.clone()), Arc::clone(&registry), Arc::clone(&policy));
@@ -163,21 +110,20 @@ impl Swaps {
             agreed: std::sync::Mutex::default(),
             not_raised: std::sync::Mutex::default(),
         };
-        let driver = Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust);
-        let driver = if options.relayer || options.trust.is_some() { driver.allow_relayer() } else { driver };
+        let driver =
+            Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust_the_service);
+        let driver = if options.relayer || options.trust_the_service.is_some() { driver.allow_relayer() } else { driver };
         let inner = Arc::new(Inner { host, store, nodes, options, driver });
         Ok(Self { inner, tasks: FuturesUnordered::new(), awake: Arc::default() })
     }
 
-    /// Asks for the best quote. The members of `wish`: `from`, `to`, `amount`, and if wanted `at_least`, `slippage` (basis points) and
-    /// `solver`. Amounts are base units (`1500000`) or whole units with the symbol (`1.5 usdc`). Ends with [`Event::Quoted`] or
-    /// [`Event::Failed`], with the number that is returned.
+    /// Asks for the best quote. Ends with [`Event::Quoted`] or [`Event::Failed`], with the number that is returned.
     ///
     /// # Errors
     ///
-    /// [`Failure`] at the invalid member. Nothing is sent then.
-    pub fn quote(&mut self, wish: &[u8]) -> Result<u64, Failure> {
-        let wish = quote_from_json(wish, self.inner.driver.flow().registry())?;
+    /// [`Failure`] at `/from` or `/to` if the registry does not pin the asset, or if both are the same. Nothing is sent then.
+    pub fn quote(&mut self, wish: QuoteWish) -> Result<u64, Failure> {
+        check_assets(&wish.from, &wish.to, self.inner.driver.flow().registry())?;
         Ok(self.start(async move |inner, call| {
             let quote = inner.driver.flow().best_quote(&wish).await.map_err(event::of_quote)?;
             let value = |asset: &countersign::AssetId, amount| {
@@ -192,27 +138,46 @@ impl Swaps {
         }))
     }
 
-    /// Creates an order, verifies it, asks for consent and signatures, pays it, and follows it to its end. The members of `wish` are those
-    /// of [`quote`](Self::quote), and `receive_at`, the address that is paid; if wanted, `from_owner`, the address on the source chain that
-    /// receives a refund (by default the account of that chain), `affiliate_fees`, and `accept`: with `["contract_changed"]`, a contract that
-    /// differs from its stored description is accepted once, and its new description stored. The secret, and the owner's keys on Bitcoin-like
-    /// chains, are derived from the store's rescue phrase.
+    /// Asks for the best quote, as [`quote`](Self::quote) does, for a wish as JSON. Its members: `from`, `to`, `amount`, and if wanted
+    /// `at_least`, `slippage` (basis points) and `solver`. Amounts are base units (`1500000`) or whole units with the symbol (`1.5 usdc`).
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] at the invalid member. Nothing is sent then.
+    pub fn quote_json(&mut self, wish: &[u8]) -> Result<u64, Failure> {
+        self.quote(quote_from_json(wish, self.inner.driver.flow().registry())?)
+    }
+
+    /// Creates an order, verifies it, asks for consent and signatures, pays it, and follows it to its end. The secret, and the owner's keys
+    /// on Bitcoin-like chains, are derived from the store's rescue phrase.
     ///
     /// Reports [`Event::Created`], then [`Event::Status`] and [`Event::Alert`], and ends with [`Event::Stopped`]; or with [`Event::Failed`]
     /// if no order was created.
     ///
     /// # Errors
     ///
-    /// [`Failure`] at the invalid member. Nothing is sent then.
-    pub fn create(&mut self, wish: &[u8]) -> Result<u64, Failure> {
-        let wish = Wish::from_json(wish, self.inner.driver.flow().registry(), &self.inner.options)?;
+    /// [`Failure`] at the invalid member: as in the JSON of [`create_json`](Self::create_json). Nothing is sent then.
+    pub fn create(&mut self, wish: Wish) -> Result<u64, Failure> {
+        let wish = wish.complete(self.inner.driver.flow().registry(), &self.inner.options)?;
         self.inner.check_ends(&wish)?;
         Ok(self.start(async move |inner, call| {
-            let accepts_contracts = wish.accepts_contracts;
+            let accepts_contracts = wish.accepts_changed_contracts;
             let id = inner.new_order(wish).await?;
             inner.host.report(Event::Created { call, order_id: id.to_string() });
             inner.follow(call, &id, accepts_contracts).await
         }))
+    }
+
+    /// Creates an order, as [`create`](Self::create) does, for a wish as JSON. Its members are those of [`quote_json`](Self::quote_json), and
+    /// `receive_at`, the address that is paid; if wanted, `from_owner`, the address on the source chain that receives a refund (by default
+    /// the account of that chain), `affiliate_fees`, and `accept`: with `["contract_changed"]`, a contract that differs from its stored
+    /// description is accepted once, and its new description stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] at the invalid member. Nothing is sent then.
+    pub fn create_json(&mut self, wish: &[u8]) -> Result<u64, Failure> {
+        self.create(Wish::from_json(wish, self.inner.driver.flow().registry())?)
     }
 
     /// Continues a stored order, from wherever it is. Reports as [`create`](Self::create) does.
@@ -291,11 +256,11 @@ impl Swaps {
         self.inner.store.kept_phrase().map_err(|error| event::of_store(&error.into()))
     }
 
-    /// Goes on as far as possible without the host, and returns what the host has to do. `now` is the time in Unix milliseconds; a clock
-    /// that runs behind can lose a swap.
-    pub fn poll(&mut self, now: u64) -> Output {
+    /// Goes on as far as possible without the host, and returns what the host has to do. A clock that runs behind can
+    /// lose a swap.
+    pub fn poll(&mut self, now: UnixMillis) -> Output {
         let host = &self.inner.host;
-        host.set_now(now);
+        host.set_now(now.as_millis());
         let waker = Waker::from(Arc::clone(&self.awake));
         let mut context = Context::from_waker(&waker);
         loop {
@@ -306,7 +271,7 @@ impl Swaps {
             }
         }
         let (needs, withdrawn) = host.take_needs();
-        Output { needs, withdrawn, events: host.take_events(), wake_at: host.wake_at() }
+        Output { needs, withdrawn, events: host.take_events(), wake_at: host.wake_at().map(UnixMillis::from_millis) }
     }
 
     /// Takes the reply to a need. Returns whether it was still wanted. Poll afterwards.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use countersign_swap::{Ask, Failure, NOTHING_SENT, Reply, Setup, Swaps};
+use countersign_swap::{Ask, Failure, JsonSetup, NOTHING_SENT, Reply, Swaps, UnixMillis};
 use serde_json::Value;
 
 fn read(name: &str) -> Vec<u8> {
@@ -62,11 +62,13 @@ fn the_codes_after_which_nothing_was_sent_are_those_of_the_table() {
     }
 }
 
+const NOW: UnixMillis = UnixMillis::from_millis(1_764_000_000_000);
+
 fn open(options: &str) -> Swaps {
     let (options, registry) = (format!(r#"{{"service":"https://service.example"{options}}}"#), read("fixtures/registry.json"));
-    let mut setup = Setup::new(options.as_bytes(), &registry, 1_764_000_000_000);
+    let mut setup = JsonSetup::new(options.as_bytes(), &registry, NOW);
     setup.nodes = br#"{"base": ["https://base.example"], "bitcoin": ["https://bitcoin.example"]}"#;
-    Swaps::open(setup).unwrap()
+    Swaps::open(setup.parse().unwrap()).unwrap()
 }
 
 #[test]
@@ -95,12 +97,12 @@ fn the_relayer_alone_takes_the_word_that_the_service_is_trusted() {
     ] {
         let is_refused = refused.is_some();
         let mut swaps = open(&options);
-        let created = swaps.create(wish.as_bytes());
+        let created = swaps.create_json(wish.as_bytes());
         assert_eq!(created.as_ref().err().map(|failure| &*failure.at), refused, "{options}");
         let advice = created.err().and_then(|failure| failure.expected).unwrap_or_default();
         assert_eq!(advice.contains("trust_the_service"), is_refused, "{options}");
         // Nothing is sent for a refused order.
-        let needs = swaps.poll(1_764_000_000_000).needs;
+        let needs = swaps.poll(NOW).needs;
         assert_eq!(needs.iter().any(|need| matches!(need.ask, Ask::Http(_))), !is_refused, "{options}");
     }
 }

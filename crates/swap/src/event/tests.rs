@@ -186,7 +186,14 @@ fn every_code_of_a_whole_swap_is_listed() {
         let names = text.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" => \""));
         found.extend(names.map(|(_, name)| (name.to_owned(), file)));
     }
-    for file in ["swap/src/event.rs", "swap/src/options.rs", "swap/src/owner.rs", "swap/src/swaps.rs", "swap/src/swaps/inner.rs"] {
+    for file in [
+        "swap/src/event.rs",
+        "swap/src/options.rs",
+        "swap/src/owner.rs",
+        "swap/src/swaps.rs",
+        "swap/src/swaps/inner.rs",
+        "swap/src/wish.rs",
+    ] {
         let text = read(&format!("crates/{file}"));
         for call in ["Failure::new(\"", "OwnerCode::new(\"", "CONTRACT_CHANGED: &str = \""] {
             found.extend(text.split(call).skip(1).map(|rest| (rest.split('"').next().unwrap().to_owned(), file)));

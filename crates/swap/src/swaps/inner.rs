@@ -13,9 +13,10 @@ use countersign_store::rescue::{Phrase, Rescue};
 
 use crate::event::{self, Event};
 use crate::host::Host;
-use crate::options::{CONTRACT_CHANGED, Options, Wish};
+use crate::options::Options;
 use crate::owner::HostOwner;
 use crate::store::HostStore;
+use crate::wish::{CONTRACT_CHANGED, Wish};
 
 /// What every task of a machine shares.
 pub(super) struct Inner {
@@ -37,7 +38,7 @@ impl Inner {
         if !self.nodes.has(from) {
             return Err(Failure::usage(format!("/nodes/{from}"), "endpoints of the source chain, to pay and to refund"));
         }
-        if !self.nodes.has(to) && self.options.trust.is_none() {
+        if !self.nodes.has(to) && self.options.trust_the_service.is_none() {
             return Err(Failure::usage(format!("/nodes/{to}"), "endpoints of the destination chain, which prove that the solver has paid"));
         }
         self.check_redemption(to)?;
@@ -51,7 +52,7 @@ impl Inner {
     /// Refuses a swap whose payout only the service's relayer could redeem, unless the service is trusted: it can keep the secret, take the
     /// source, and let the destination run out.
     fn check_redemption(&self, to: &str) -> Result<(), Failure> {
-        if self.driver.can_redeem(to) || self.options.trust.is_some() {
+        if self.driver.can_redeem(to) || self.options.trust_the_service.is_some() {
             return Ok(());
         }
         let has_account = self.options.account(to, self.driver.flow().registry()).is_some();
@@ -96,7 +97,7 @@ impl Inner {
             self.check_unlisted(&kept).await?;
             self.warn_of_providers(&kept);
         }
-        let mut following = Following::new(&kept, &self.nodes, self.options.trust);
+        let mut following = Following::new(&kept, &self.nodes, self.options.trust_the_service);
         let mut kept = kept;
         let mut changes = pin!(self.driver.drive(vec![id.clone()]));
         while let Some(change) = changes.next().await {
