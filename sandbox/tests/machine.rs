@@ -176,7 +176,7 @@ impl<'s> Host<'s> {
                     };
                     assert!(line.is_none_or(|line| journal.contains(line)), "{:?}: {journal}", signing.purpose);
                     let mut unsigned = self.swaps.take_unsigned(need.id).unwrap();
-                    unsigned.sign_with_key(&self.key(&signing.chain)).unwrap();
+                    unsigned.sign(&self.key(&signing.chain)).unwrap();
                     Reply::Signed(Box::new(unsigned))
                 }
                 other => panic!("{other:?}"),

@@ -315,7 +315,7 @@ fn prepare(recovery: &Recovery, default_key: Option<&GivenKey>, context: &Contex
 /// Signs what the key can sign. Coins that pay the fee can have another key.
 fn sign(order: &mut Unsigned, key: &GivenKey) -> Result<(), Refusal> {
     let family = order.family();
-    order.sign(key).map_err(|refusal| key.explain(refusal.with_prefix("/wallet/secret_key"), family))
+    order.sign(&key.parse(family)?).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))
 }
 
 /// A recovery as JSON.

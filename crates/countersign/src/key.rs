@@ -3,12 +3,11 @@
 use countersign_core::family::ChainFamily;
 use countersign_core::{Account, Code, Family, Refusal};
 
-use crate::states::Unsigned;
-
 type KeyOf<F> = <F as ChainFamily>::Key;
 
 any_family! {
-    /// A key that signs locally, of any family. Wiped on drop, never printed.
+    /// A key that signs locally, of any family: [`Unsigned::sign`](crate::Unsigned::sign) takes it. Wiped on drop, never printed. A key that
+    /// a wallet has as bytes is the family's own, such as `evm::Key`, in this enum.
     ///
     #[cfg_attr(feature = "evm", doc = "```")]
     #[cfg_attr(not(feature = "evm"), doc = "```ignore")]
@@ -54,17 +53,5 @@ impl Key {
             #[cfg(feature = "bitcoin")]
             Self::Bitcoin(_) => None,
         }
-    }
-}
-
-impl Unsigned {
-    /// Signs everything that a local key can sign.
-    ///
-    /// # Errors
-    ///
-    /// [`Code::KeyMismatch`] if there is nothing that the key can sign, also because it is a key of another family.
-    pub fn sign_with_key(&mut self, key: &Key) -> Result<(), Refusal> {
-        let other = || Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family");
-        for_each_family! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 }

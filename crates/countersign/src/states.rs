@@ -11,6 +11,8 @@ use countersign_core::{
     verify_context,
 };
 
+use crate::key::Key;
+
 any_family! {
     /// An order whose every byte is accounted for. Prepare it with a [`Context`](crate::Context), or match on it for the wallet context of
     /// its family.
@@ -271,17 +273,14 @@ impl Unsigned {
         each_family!(self, Self => |order| order.signatures())
     }
 
-    /// Signs everything that a local key can sign. The key is in the family's usual text form.
+    /// Signs everything that a local key can sign. [`Key::parse`] takes the text form of a family.
     ///
     /// # Errors
     ///
-    /// [`Code::KeyMalformed`], never with any part of the text, or [`Code::KeyMismatch`] if there is nothing that the key can
-    /// sign.
-    pub fn sign(&mut self, key: &str) -> Result<(), Refusal> {
-        each_family!(self, Self => |order| {
-            let key = key.parse().map_err(|error| Refusal::new(error, ""))?;
-            order.sign(&key)
-        })
+    /// [`Code::KeyMismatch`] if there is nothing that the key can sign, also because it is a key of another family.
+    pub fn sign(&mut self, key: &Key) -> Result<(), Refusal> {
+        let other = || Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family");
+        for_each_family! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 
     /// Proves a signature made by an external signer, in one of the family's text forms, and attaches it.

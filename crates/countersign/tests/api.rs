@@ -178,7 +178,7 @@ mod with_evm {
     //! The whole flow through the facade, and that a family's own states are its states.
 
     use countersign::evm::{self, FundingPath, TxContext};
-    use countersign::{Role, SignedTransaction};
+    use countersign::{Key, Role, SignedTransaction};
 
     use super::*;
 
@@ -208,7 +208,7 @@ mod with_evm {
         assert_eq!(incomplete.missing().len(), 3);
         assert!(incomplete.to_string().contains("approval, initiate, typed_data"), "{incomplete}");
         unsigned = incomplete.into_unsigned();
-        unsigned.sign(&case.secret_key().unwrap()).unwrap();
+        unsigned.sign(&Key::parse(Family::Evm, &case.secret_key().unwrap()).unwrap()).unwrap();
         assert_eq!(unsigned.missing(), []);
         let signed = unsigned.finish().unwrap();
         assert_eq!(signed.order_id(), case.expect()["order_id"].as_str());
@@ -250,9 +250,8 @@ mod with_evm {
 
     #[test]
     fn a_key_that_is_none_is_never_repeated() {
-        let mut unsigned = prepared(&accepted_case(CASE), calls());
         let secret = "63822b05d67ab80da6f2055ccc95d1522d984f040566dd5c90a1e27607948";
-        let refusal = unsigned.sign(secret).unwrap_err();
+        let refusal = Key::parse(Family::Evm, secret).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::KeyMalformed, ""));
         assert!(!format!("{refusal} {refusal:?}").contains(&secret[..8]));
     }

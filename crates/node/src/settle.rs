@@ -83,7 +83,7 @@ impl<T: Transport> Nodes<T> {
     ) -> Result<Signed, NodeError> {
         let SettlementKey { key, account } = with;
         let mut unsigned = self.prepare_settlement(recovery, chain, attempt, account, policy).await?;
-        unsigned.sign_with_key(key)?;
+        unsigned.sign(key)?;
         Ok(unsigned.finish().map_err(Refusal::from)?)
     }
 

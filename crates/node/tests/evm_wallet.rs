@@ -398,7 +398,7 @@ async fn a_gasless_order_can_be_paid_with_the_accounts_own_transactions() {
             true => nodes.prepare_own(&order, "ethereum", "", speed, &policy).await.unwrap(),
             false => nodes.prepare(&order, "ethereum", "", speed, &policy).await.unwrap(),
         };
-        unsigned.sign(&case.secret_key().unwrap()).unwrap();
+        unsigned.sign(&countersign::Key::Evm(key::<Evm>(&case))).unwrap();
         let signed = unsigned.finish().unwrap();
         (signed.broadcasts().iter().map(|one| one.role).collect::<Vec<_>>(), signed.gasless().is_some())
     };

@@ -30,7 +30,7 @@ async fn pay(world: &World, nodes: &Nodes<World>, order: &Order, chain: &str) ->
     let owner = world.owner(chain);
     let verified = order.verified(world);
     let mut unsigned = nodes.prepare(&verified, chain, &owner, Speed::Normal, &Policy::default()).await.unwrap();
-    unsigned.sign_with_key(&of_user()).unwrap();
+    unsigned.sign(&of_user()).unwrap();
     let sent = unsigned.finish().unwrap().broadcasts().remove(0);
     nodes.broadcast(chain, &sent.id, &sent.payload).await.unwrap();
     sent.id

@@ -53,7 +53,7 @@ async fn countersign_pays_reads_and_redeems() {
     // The user pays.
     let mut unsigned: Unsigned = nodes.prepare(&verified, "sui_testnet", &user, Speed::Normal, &policy).await.unwrap();
     let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
-    unsigned.sign_with_key(&key).unwrap();
+    unsigned.sign(&key).unwrap();
     let paid = send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
     assert_eq!(nodes.sui("sui_testnet").unwrap().receipt(paid).await.unwrap(), None, "it waits for a checkpoint");
     assert_eq!(state(&nodes, &all.source).await, (HtlcState::Absent, 0));
@@ -163,7 +163,7 @@ async fn an_owner_without_a_coin_pays_and_redeems() {
     let [reservation] = sui.payloads().gas_payment.objects.as_slice() else { panic!("{unsigned:?}") };
     let (reserved, _) = balance::reserved(reservation).unwrap();
     assert_eq!(reserved, AMOUNT + sui.payloads().gas_payment.budget);
-    unsigned.sign_with_key(&key).unwrap();
+    unsigned.sign(&key).unwrap();
     send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
     world.on(|chain| chain.mine(1));
     assert!(matches!(state(&nodes, &all.source).await, (HtlcState::Locked(_), 1)));
@@ -228,7 +228,7 @@ async fn coins_and_the_balance_pay_together() {
     };
     let mut unsigned = pay(policy.clone()).await.unwrap();
     let key = Key::Sui(hex::encode(accounts::key(USER)).parse().unwrap());
-    unsigned.sign_with_key(&key).unwrap();
+    unsigned.sign(&key).unwrap();
     send(&nodes, "sui_testnet", unsigned.finish().unwrap()).await;
     world.on(|chain| chain.mine(1));
     assert!(matches!(state(&nodes, &all.source).await, (HtlcState::Locked(_), 1)));

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use countersign::recover::Recovery;
 use countersign::{
-    BroadcastTransaction, Funded, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord,
+    BroadcastTransaction, Funded, Key, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord,
     chains::UnixTime,
     evidence::{Hold, HtlcState},
     json, verify, verify_record,
@@ -350,7 +350,7 @@ impl Swap {
 }
 
 fn signed(mut unsigned: Unsigned) -> Signed {
-    let key = hex::encode(accounts::key(accounts::USER));
+    let key = Key::parse(unsigned.family(), &hex::encode(accounts::key(accounts::USER))).expect("a key");
     unsigned.sign(&key).expect("the user's key");
     unsigned.finish().expect("complete")
 }

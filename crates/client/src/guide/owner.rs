@@ -16,7 +16,7 @@
 //! ```
 //! use countersign_client::countersign::recover::{self, Recovery};
 //! use countersign_client::countersign::{
-//!     BroadcastTransaction, Refusal, Signed, Unsigned, Verified,
+//!     BroadcastTransaction, Key, Refusal, Signed, Unsigned, Verified,
 //! };
 //! use countersign_client::driver::{
 //!     FundingReply, Owner, OwnerError, Settlement, SignedFunding,
@@ -37,14 +37,17 @@
 //! }
 //!
 //! /// A signer with keys on some chains.
-//! struct Signer<W>(W);
+//! struct Signer<W> {
+//!     wallet: W,
+//!     key: Key,
+//! }
 //!
 //! impl<W: Prepare> Signer<W> {
 //!     /// Shows the summary and the warnings, and signs if the person agrees.
 //!     async fn confirmed(&self, unsigned: Unsigned) -> Result<Option<Signed>, OwnerError> {
 //! # let mut unsigned = unsigned;
 //!         println!("{}", unsigned.summary());
-//!         unsigned.sign("the key")?;
+//!         unsigned.sign(&self.key)?;
 //!         Ok(Some(unsigned.finish()?))
 //!     }
 //! }
@@ -52,7 +55,7 @@
 //! impl<W: Prepare> Owner for Signer<W> {
 //!     async fn fund(&self, order: &Verified) -> Result<FundingReply, OwnerError> {
 //!         // The signed order knows its chain, and whether the service submits it (gasless).
-//!         let signed = self.confirmed(self.0.order(order)?).await?;
+//!         let signed = self.confirmed(self.wallet.order(order)?).await?;
 //!         Ok(signed.map_or(FundingReply::NotNow, |signed| {
 //!             FundingReply::Signed(SignedFunding::from_signed(&signed))
 //!         }))
@@ -68,7 +71,7 @@
 //!             }
 //!             None => recover::refund(task.record, task.leg, task.registry)?,
 //!         };
-//!         let signed = self.confirmed(self.0.recovery(&recovery, task.replaces)?).await?;
+//!         let signed = self.confirmed(self.wallet.recovery(&recovery, task.replaces)?).await?;
 //!         Ok(signed.map(|signed| signed.broadcasts()))
 //!     }
 //!
