@@ -21,7 +21,9 @@ mod verify;
 pub mod wire;
 
 pub use countersign_chains as chains;
-pub use countersign_chains::{Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, Pace, Span, UnixTime, pace};
+pub use countersign_chains::{
+    Account, BlockHeight, ChainProfile, Family, Finality, FinalityRule, Network, Pace, Span, UnixMillis, UnixTime, pace,
+};
 pub use evidence::{
     Difference, EventPlace, Finding, HeadDoubt, Hold, HoldCode, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt,
     PaymentSearch, PaymentTerms, Precondition, Stage, SwapIds, VerifiedRecord, VerifiedTerms, check_head_time, combine,

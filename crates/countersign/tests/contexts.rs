@@ -1,6 +1,7 @@
 //! A wallet context that was stored is read by later versions of this library, and nothing in it is ignored.
 use std::fmt::Debug;
 
+use countersign::chains::UnixMillis;
 use countersign::{
     Code, Context, CreateOrder, FAMILIES, Family, FundingPath, Policy, Proposal, Refusal, Unsigned, Verified, bitcoin, evm, solana,
     starknet, sui, tron, verify,
@@ -48,7 +49,8 @@ fn rows() -> Vec<Row> {
     let plain_owner = evm::OwnerPath::from(FundingPath::SelfFunded(of_evm.clone()));
     let whole_owner = evm::OwnerPath::from(FundingPath::Both(whole_evm.clone())).with_code(Some(true));
 
-    let of_tron = tron::TxContext::new([1, 2], [3; 8], 1_772_601_061_001, 1_772_601_001_001);
+    let of_tron =
+        tron::TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_061_001), UnixMillis::from_millis(1_772_601_001_001));
     let key: tron::Address = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t".parse().unwrap();
     let permission = tron::Permission::new(2).with_keys(1, [(key, 1)]);
     let whole_tron = of_tron.clone().with_approval(tron::ApprovalStep::AlreadyApproved).with_allowance_reset();
@@ -204,7 +206,7 @@ fn contexts() -> Vec<Context> {
         sui::sui_sdk_types::ObjectReference::new(sui::sui_sdk_types::Address::new([1; 32]), 7, sui::sui_sdk_types::Digest::new([2; 32]));
     vec![
         evm::TxContext::eip1559(7, 30, 1).into(),
-        tron::TxContext::new([1, 2], [3; 8], 1_772_601_061_001, 1_772_601_001_001).into(),
+        tron::TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_061_001), UnixMillis::from_millis(1_772_601_001_001)).into(),
         starknet::TxContext::new(starknet::Felt::ONE, bounds).into(),
         solana::TxContext::new().into(),
         sui::TxContext::new(1_000, 5_000_000, vec![coin]).into(),

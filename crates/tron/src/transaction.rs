@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
-use countersign_core::{ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic};
+use countersign_core::{ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic, UnixMillis};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
@@ -33,12 +33,12 @@ pub use signed::SignedTronTransaction;
 pub(crate) use signed::matches;
 
 /// How long nodes let a transaction wait at most, in milliseconds: 24 hours.
-const MAX_LIFETIME: i64 = 24 * 60 * 60 * 1_000;
+const MAX_LIFETIME: u64 = 24 * 60 * 60 * 1_000;
 /// The years 2017 to 2099, in Unix milliseconds. The chain is younger, and a time in another unit is far outside.
-const MILLISECONDS: Range<i64> = 1_483_228_800_000..4_102_444_800_000;
+const MILLISECONDS: Range<u64> = 1_483_228_800_000..4_102_444_800_000;
 
 /// Requires that a time is in Unix milliseconds.
-fn check_unit(time: i64, at: &'static str) -> Result<(), Refusal> {
+fn check_unit(time: u64, at: &'static str) -> Result<(), Refusal> {
     if MILLISECONDS.contains(&time) {
         return Ok(());
     }
@@ -57,12 +57,15 @@ fn check_unit(time: i64, at: &'static str) -> Result<(), Refusal> {
 /// The wallet's part of an order's transactions: reference block, lifetime, fee limit, and the choice of approvals.
 ///
 /// ```
+/// use countersign::chains::UnixMillis;
 /// use countersign::tron::{ApprovalStep, TxContext};
+/// use std::time::Duration;
 ///
-/// let (now, lifetime) = (1_772_601_001_001, 60_000);
-/// let calls = TxContext::new([0x7f, 0x87], [0; 8], now + lifetime, now)
+/// let now = UnixMillis::from_millis(1_772_601_001_001);
+/// let expiration = now.saturating_add(Duration::from_secs(60));
+/// let calls = TxContext::new([0x7f, 0x87], [0; 8], expiration, now)
 ///     .with_approval(ApprovalStep::Exact);
-/// assert_eq!(calls.expiration - calls.timestamp, lifetime);
+/// assert_eq!(calls.expiration.as_millis(), 1_772_601_061_001);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,10 +78,10 @@ pub struct TxContext {
     pub ref_block_bytes: [u8; 2],
     /// Bytes 8 to 15 of the reference block's id.
     pub ref_block_hash: [u8; 8],
-    /// When nodes stop accepting the transactions, in Unix milliseconds.
-    pub expiration: i64,
-    /// When the transactions are created, in Unix milliseconds.
-    pub timestamp: i64,
+    /// When nodes stop accepting the transactions.
+    pub expiration: UnixMillis,
+    /// When the transactions are created.
+    pub timestamp: UnixMillis,
     /// Id of the chain that the wallet is set to. It must be the asset's; `None` skips this check.
     pub chain_id: Option<u64>,
     /// The approvals to send before the call that locks the funds.
@@ -91,10 +94,10 @@ pub struct TxContext {
 }
 
 impl TxContext {
-    /// Creates a context from the reference block, and the expiration and timestamp in Unix milliseconds. It sends the approval as
-    /// verified, keeps the proposed fee limit, and names no chain.
+    /// Creates a context from the reference block, the expiration and the timestamp. It sends the approval as verified, keeps the
+    /// proposed fee limit, and names no chain.
     #[must_use]
-    pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: i64, timestamp: i64) -> Self {
+    pub const fn new(ref_block_bytes: [u8; 2], ref_block_hash: [u8; 8], expiration: UnixMillis, timestamp: UnixMillis) -> Self {
         let approvals = ApprovalPlan::new(ApprovalStep::AsVerified);
         let version = ContextVersion;
         Self {
@@ -166,8 +169,8 @@ impl TxContext {
         {
             return Err(Refusal::new(Code::WalletChainMismatch, "/chain_id").with_expected(asset_chain).with_actual(chain_id));
         }
-        let Self { expiration, timestamp, .. } = *self;
-        let late = |code, at: &'static str, expected: String, time: i64| {
+        let (expiration, timestamp) = (self.expiration.as_millis(), self.timestamp.as_millis());
+        let late = |code, at: &'static str, expected: String, time: u64| {
             Refusal::new(code, at).with_expected(expected).with_actual(time.to_string())
         };
         if let Some(permission) = &self.permission {
@@ -253,7 +256,14 @@ fn id_of(raw_data: &[u8]) -> B256 {
 }
 
 impl TronTransaction {
+    /// Builds the transaction of a call. `wallet` was checked, so that its times fit.
     pub(crate) fn new(sender: Address, wallet: &TxContext, call: &Call) -> Self {
+        let time = |time: UnixMillis| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Self::at(sender, wallet, (time(wallet.expiration), time(wallet.timestamp)), call)
+    }
+
+    /// Builds the transaction of a call with this expiration and timestamp in place of the wallet's. The protocol's times are signed.
+    fn at(sender: Address, wallet: &TxContext, (expiration, timestamp): (i64, i64), call: &Call) -> Self {
         let trigger = TriggerSmartContract {
             owner_address: sender.prefixed().to_vec(),
             contract_address: call.to.prefixed().to_vec(),
@@ -265,9 +275,9 @@ impl TronTransaction {
         let raw = Raw {
             ref_block_bytes: wallet.ref_block_bytes.to_vec(),
             ref_block_hash: wallet.ref_block_hash.to_vec(),
-            expiration: wallet.expiration,
+            expiration,
             contract: vec![Contract { permission_id, ..trigger.to_contract() }],
-            timestamp: wallet.timestamp,
+            timestamp,
             fee_limit: call.fee_limit,
             ..Raw::default()
         };
@@ -399,7 +409,7 @@ mod tests {
 
     fn transaction() -> TronTransaction {
         let call = Call { to: [2; 20].into(), value: 25, fee_limit: 1_000, data: vec![0x4e, 0xde].into() };
-        TronTransaction::new([1; 20].into(), &TxContext::new([0, 0], [0; 8], 2, 1), &call)
+        TronTransaction::new([1; 20].into(), &TxContext::new([0, 0], [0; 8], UnixMillis::from_millis(2), UnixMillis::from_millis(1)), &call)
     }
 
     #[test]
@@ -432,25 +442,29 @@ mod tests {
 
     #[test]
     fn a_transaction_lives_for_some_time() {
-        let calls =
-            |expiration, timestamp| TxContext::new([0; 2], [0; 8], expiration, timestamp).check(1).map_err(|refusal| refusal.code());
-        const NOW: i64 = 1_772_601_001_001;
+        let context = |expiration, timestamp| {
+            let (expiration, timestamp) = (UnixMillis::from_millis(expiration), UnixMillis::from_millis(timestamp));
+            TxContext::new([0; 2], [0; 8], expiration, timestamp)
+        };
+        let calls = |expiration, timestamp| context(expiration, timestamp).check(1).map_err(|refusal| refusal.code());
+        const NOW: u64 = 1_772_601_001_001;
         assert_eq!([calls(NOW + 1, NOW), calls(NOW + MAX_LIFETIME, NOW)], [Ok(()), Ok(())]);
-        for (expiration, timestamp) in [(NOW, NOW), (NOW - 1, NOW), (i64::MIN, i64::MAX), (NOW / 1_000, NOW / 1_000 - 60), (0, NOW)] {
+        for (expiration, timestamp) in [(NOW, NOW), (NOW - 1, NOW), (0, u64::MAX), (NOW / 1_000, NOW / 1_000 - 60), (0, NOW)] {
             assert_eq!(calls(expiration, timestamp), Err(Code::ExpirationPassed), "{expiration} {timestamp}");
         }
         // Microseconds, 24 hours and one millisecond, 25 days, ten years.
         let late = [NOW * 1_000, NOW + MAX_LIFETIME + 1, NOW + 25 * MAX_LIFETIME, NOW + 3_652 * MAX_LIFETIME];
         assert_eq!(late.map(|expiration| calls(expiration, NOW)), [Err(Code::ExpirationTooLate); 4]);
-        assert_eq!(calls(i64::MAX, i64::MIN), Err(Code::ExpirationTooLate));
-        let refusal = TxContext::new([0; 2], [0; 8], NOW, NOW / 1_000).check(1).unwrap_err();
+        assert_eq!(calls(u64::MAX, 0), Err(Code::ExpirationTooLate));
+        let refusal = context(NOW, NOW / 1_000).check(1).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::ExpirationPassed, "/timestamp"));
         assert_eq!(refusal.expected().map(ToString::to_string), Some((NOW / 1_000 * 1_000).to_string()));
     }
 
     #[test]
     fn a_wallet_of_another_chain_is_refused() {
-        let calls = TxContext::new([0; 2], [0; 8], 1_772_601_061_001, 1_772_601_001_001).with_chain_id(2);
+        let calls = TxContext::new([0; 2], [0; 8], UnixMillis::from_millis(1_772_601_061_001), UnixMillis::from_millis(1_772_601_001_001))
+            .with_chain_id(2);
         let refusal = calls.check(1).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::WalletChainMismatch, "/chain_id"));
         assert!(calls.check(2).is_ok());

@@ -1,7 +1,7 @@
 //! Matching the transactions of external wallets: whatever the wallet may choose is accepted, and anything else is refused.
 
 use alloy_primitives::{U256, hex};
-use countersign_core::{Code, Policy, Refusal, Role};
+use countersign_core::{Code, Policy, Refusal, Role, UnixMillis};
 use countersign_testkit::{Case, TestResult, fixture, key, received, verified, verified_under, wallet};
 use countersign_tron::htlc::Approve;
 use countersign_tron::prost::Message as _;
@@ -51,11 +51,18 @@ fn refused(order: &VerifiedOrder, transaction: &SignedTronTransaction) -> String
 fn what_a_wallet_may_choose_is_free() {
     let case = case();
     let order = verified::<Tron>(&case);
-    let other = TxContext::new([1, 2], [3; 8], 1_772_601_099_000, 1_772_601_009_000).with_allowance_reset().with_fee_limit(1);
+    let other = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_099_000), UnixMillis::from_millis(1_772_601_009_000))
+        .with_allowance_reset()
+        .with_fee_limit(1);
     for step in [ApprovalStep::AsVerified, ApprovalStep::Exact] {
         let roles: Vec<Result<_, Refusal>> =
             signed(&case, other.clone().with_approval(step)).iter().map(|one| Ok(order.match_with_warnings(one)?.0)).collect();
         assert_eq!(roles, [Ok(Role::ApprovalReset), Ok(Role::Approval), Ok(Role::Initiate)], "{step:?}");
+    }
+    // The protocol's times are signed numbers, and a wallet may write any.
+    for time in [i64::MIN, -1, 0, i64::MAX] {
+        let odd = changed(&case, &key::<Tron>(&case), |raw, _| (raw.expiration, raw.timestamp) = (time, time));
+        assert_eq!(order.match_with_warnings(&odd).map(|(role, _)| role), Ok(Role::Initiate), "{time}");
     }
     let native = fixture::<Tron>(NATIVE);
     assert_eq!(verified::<Tron>(&native).matches(&signed(&native, calls(&native))[0]), Ok(Role::Initiate));

@@ -453,9 +453,14 @@ fn a_signature_without_a_parity_is_proven_or_refused() -> TestResult {
     // TronWeb's transactions of the fixtures, and enough of our own for both parities.
     let case = fixture::<Tron>("tron-native-typed-data-null");
     let owner = key::<Tron>(&case);
-    for minute in 1..=20_i64 {
+    for minute in 1..=20 {
         let base = calls(&case);
-        let times = TxContext::new(base.ref_block_bytes, base.ref_block_hash, base.timestamp + minute * 60_000, base.timestamp);
+        let times = TxContext::new(
+            base.ref_block_bytes,
+            base.ref_block_hash,
+            base.timestamp.saturating_add(Duration::from_mins(minute)),
+            base.timestamp,
+        );
         let mut unsigned = verified::<Tron>(&case).prepare(times)?;
         unsigned.sign(&owner)?;
         let signed = unsigned.finish()?.transactions()[0].native.clone();

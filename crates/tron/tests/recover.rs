@@ -1,7 +1,7 @@
 //! Recovery from an order record alone.
 
 use alloy_primitives::{hex, keccak256};
-use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
+use countersign_core::{Code, Policy, RequestId, Role, SecretHash, UnixMillis};
 use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, fixture, registry};
 use countersign_tron::recover::{self, Leg};
@@ -23,7 +23,7 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 
     let key = Key::from_bytes(&[3; 32])?;
     let sender = Address::from(key.address());
-    let calls = TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000);
+    let calls = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000));
     let mut unsigned = recovery.prepare(calls.clone().sent_by(sender))?;
     assert_eq!((unsigned.order_id(), unsigned.missing()), (Some(record.order_id.as_str()), vec![RequestId::Refund]));
     assert_eq!(unsigned.warnings().list(), []);
@@ -44,7 +44,10 @@ fn refunds_the_source_to_the_owner() -> TestResult {
 #[test]
 fn the_fee_limit_is_within_the_policy() -> TestResult {
     let recovery = recover::refund(&record::<Tron>("tron-record-evm-v2", |_| {})?, Leg::Source, registry())?;
-    let (sender, calls) = (Address::from([3; 20]), TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000));
+    let (sender, calls) = (
+        Address::from([3; 20]),
+        TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000)),
+    );
     let low = recovery.clone().with_policy(&Policy::from_json(br#"{"tron_fee_limit":99999999}"#)?);
     let key = Key::from_bytes(&[3; 32])?;
     let mut unsigned = low.prepare(calls.clone().with_fee_limit(99_999_999).sent_by(key.address().into()))?;
@@ -73,10 +76,17 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     shows_no_secret(&recovery, &secret, &[]);
     assert!(!recovery.swap_id_recomputed(), "the id is that of another secret hash");
     assert_eq!(recover::swap_id(&record, Leg::Source, registry())?, (recovery.swap_id(), false));
-    let unsigned = recovery.prepare(TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000).sent_by([3; 20].into()))?;
+    let unsigned = recovery.prepare(
+        TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000))
+            .sent_by([3; 20].into()),
+    )?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
     // 160,000 units of energy at 100 sun. Nodes see the secret of a redemption, also of one that runs out of energy.
-    let with = |limit| TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000).with_fee_limit(limit).sent_by([3; 20].into());
+    let with = |limit| {
+        TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000))
+            .with_fee_limit(limit)
+            .sent_by([3; 20].into())
+    };
     let refusal = recovery.prepare(with(15_999_999)).map(|_| ()).expect_err("too little energy");
     assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/fee_limit"));
     assert!(recovery.prepare(with(16_000_000)).is_ok());

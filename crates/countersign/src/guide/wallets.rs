@@ -45,8 +45,8 @@
 //! |---|---|---|---|
 //! | `ref_block_bytes` | 2 bytes | chain | bytes 6 and 7 of the reference block's number |
 //! | `ref_block_hash` | 8 bytes | chain | bytes 8 to 15 of the reference block's id |
-//! | `expiration` | Unix milliseconds | clock | when nodes stop accepting the transactions |
-//! | `timestamp` | Unix milliseconds | clock | when the transactions were created |
+//! | `expiration` | [`UnixMillis`](crate::chains::UnixMillis) | clock | when nodes stop accepting the transactions |
+//! | `timestamp` | [`UnixMillis`](crate::chains::UnixMillis) | clock | when the transactions were created |
 //! | `chain_id` | integer | `None` | the wallet's own chain, where it names one |
 //! | `approvals` | `ApprovalPlan` | `AsVerified` | as on EVM |
 //! | `fee_limit` | sun | the service's | fee limit of the call that locks the funds, within the policy |

@@ -6,7 +6,7 @@ use countersign::tron::{
     received,
 };
 use countersign_core::json::{Cursor, Members, Value};
-use countersign_core::{Code, Refusal, VerifiedOrder, number};
+use countersign_core::{Code, Refusal, UnixMillis, VerifiedOrder, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::calls::{Call, read_approvals, read_chain_id, serialize_steps};
@@ -54,7 +54,14 @@ pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal
     fn bytes<const N: usize>(cursor: Cursor<'_, '_>) -> Result<[u8; N], Refusal> {
         number::bare_hex_array(cursor.text()?).map_err(|error| cursor.refuse(error))
     }
-    let millis = |cursor: Cursor<'_, '_>| i64::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
+    // The protocol's times are signed.
+    let millis = |cursor: Cursor<'_, '_>| {
+        let millis = cursor.integer()?;
+        if i64::try_from(millis).is_err() {
+            return Err(cursor.refuse(Code::NumberTooLarge));
+        }
+        Ok::<_, Refusal>(UnixMillis::from_millis(millis))
+    };
     let (block_bytes, block_hash) = (bytes(members.need("ref_block_bytes")?)?, bytes(members.need("ref_block_hash")?)?);
     let (expiration, timestamp) = (millis(members.need("expiration")?)?, millis(members.need("timestamp")?)?);
     let mut calls = TxContext::new(block_bytes, block_hash, expiration, timestamp);

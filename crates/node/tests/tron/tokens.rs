@@ -1,5 +1,6 @@
 //! Tokens that take a fee, or freeze an account: a payment that could not be redeemed or refunded is not signed.
 
+use countersign::chains::UnixMillis;
 use countersign::tron::alloy_primitives::Address as AbiAddress;
 use countersign::tron::{Address, FundingPath, Permission, TxContext, read};
 use countersign::{
@@ -276,7 +277,8 @@ async fn a_payment_is_sent_only_if_its_keys_can_sign_for_the_account() {
     let keys = [1_u8, 2].map(|byte| countersign::tron::Key::from_bytes(&[byte; 32]).unwrap());
     let [a, b] = [&keys[0], &keys[1]].map(|key| key.address());
     let signed = |permission: Option<Permission>, keys: &[&countersign::tron::Key]| {
-        let mut calls = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+        let mut calls =
+            TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000));
         calls.permission = permission;
         let mut unsigned = order(WITHOUT_APPROVAL).prepare(FundingPath::SelfFunded(calls)).unwrap();
         keys.iter().for_each(|key| unsigned.sign(key).unwrap());

@@ -1,5 +1,6 @@
 //! What a wallet signs: a reference block, and a preflight that refuses what was not verified.
 
+use countersign::chains::UnixMillis;
 use countersign::recover::Recovery;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, U256, hex};
 use countersign::tron::recover::{self, Leg};
@@ -57,8 +58,8 @@ async fn the_reference_is_the_newest_irreversible_block() {
     assert_eq!(calls.ref_block_bytes, SOLID.to_be_bytes()[6..]);
     assert_eq!(calls.ref_block_hash, id[8..16]);
     // One hour after the time of that block, which is 19 blocks old.
-    let made = i64::try_from((NOW - 3 - 57) * 1_000).unwrap();
-    assert_eq!((calls.timestamp, calls.expiration), (made, made + 3_600_000));
+    let made = (NOW - 3 - 57) * 1_000;
+    assert_eq!((calls.timestamp.as_millis(), calls.expiration.as_millis()), (made, made + 3_600_000));
     assert_eq!(calls.chain_id, Some(728_126_428));
     let later = Tron { latest: LATEST + 1, ..tron(NATIVE) };
     assert_ne!(nodes(later, 1).head("tron", 0).await.unwrap().height.get(), LATEST);

@@ -4,14 +4,16 @@
 //! reference is read twice: [`NewestBlock`](super::NewestBlock) shows the irreversible height of each endpoint, and [`Context`] reads the
 //! block at one of those [`candidates`], on which enough endpoints must agree.
 
+use std::time::Duration;
+
 use countersign_core::reader::{Ask, Equal, Fault, Identity, Known, Question, Replies, Request, newest_first};
-use countersign_core::{BlockHeight, Code, Refusal};
+use countersign_core::{BlockHeight, Code, Refusal, UnixMillis};
 
 use super::{Block, MAX_STEP_BACK, OnChain, View};
 use crate::TxContext;
 
-/// The lifetime of a transaction in milliseconds: enough for a user with a hardware wallet. Nodes accept at most one day.
-const LIFETIME: u64 = 3_600_000;
+/// The lifetime of a transaction: enough for a user with a hardware wallet. Nodes accept at most one day.
+const LIFETIME: Duration = Duration::from_hours(1);
 
 /// Reads the irreversible block at a height, as the context for signing the next calls: the reference, and a lifetime of one hour after
 /// the time of the block. Endpoints must agree on all of it.
@@ -33,8 +35,10 @@ impl Question for OnChain<BlockHeight> {
         let [.., high, low] = block.number.to_be_bytes();
         let hash = block.id.get(8..16).and_then(|part| part.try_into().ok()).unwrap_or_default();
         let too_large = |_| Refusal::new(Code::NumberTooLarge, "/block_header/raw_data/timestamp");
-        let time = |millis: u64| i64::try_from(millis).map_err(too_large);
-        let (made, expires) = (time(block.millis)?, time(block.millis.saturating_add(LIFETIME))?);
+        let made = UnixMillis::from_millis(block.millis);
+        let expires = made.saturating_add(LIFETIME);
+        // The protocol's times are signed.
+        i64::try_from(expires.as_millis()).map_err(too_large)?;
         Ok(Equal(TxContext::new([high, low], hash, expires, made).with_chain_id(self.chain_id)))
     }
 }

@@ -15,7 +15,9 @@ pub(super) const MAX_KEYS: usize = 5;
 /// A permission of the owner's account, under which the calls are signed, as `/wallet/getaccount` shows it.
 ///
 /// ```
+/// use countersign::chains::UnixMillis;
 /// use countersign::tron::{Permission, TxContext};
+/// use std::time::Duration;
 ///
 /// # fn main() -> Result<(), countersign::report::ParseError> {
 /// let [a, b] = [
@@ -24,9 +26,10 @@ pub(super) const MAX_KEYS: usize = 5;
 /// ];
 /// // Two keys of weight 1 each, and both have to sign.
 /// let permission = Permission::new(2).with_keys(2, [(a, 1), (b, 1)]);
-/// let calls =
-///     TxContext::new([0x7f, 0x87], [0; 8], 1_772_601_061_001, 1_772_601_001_001)
-///         .with_permission(permission);
+/// let now = UnixMillis::from_millis(1_772_601_001_001);
+/// let expiration = now.saturating_add(Duration::from_secs(60));
+/// let calls = TxContext::new([0x7f, 0x87], [0; 8], expiration, now)
+///     .with_permission(permission);
 /// assert_eq!(calls.permission.map(|permission| permission.id), Some(2));
 /// # Ok(())
 /// # }

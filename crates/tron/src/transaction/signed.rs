@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, Signature, U256, hex};
 use countersign_core::json::{self, Cursor, MAX_BYTES, Members};
-use countersign_core::{Code, Refusal, Role, TypedValue, Warnings, number};
+use countersign_core::{Code, Refusal, Role, TypedValue, UnixMillis, Warnings, number};
 use countersign_evm_core::matching::{OrderCalls, SentCall};
 use countersign_evm_core::signature::{self, ExternalSignature};
 use prost::Message as _;
@@ -305,10 +305,10 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTronTransaction, warning
 
     let reference = raw.ref_block_bytes.as_slice().try_into().ok().zip(raw.ref_block_hash.as_slice().try_into().ok());
     let (bytes, hash) = reference.ok_or_else(|| differs("/raw_data/ref_block_hash"))?;
-    let mut wallet = TxContext::new(bytes, hash, raw.expiration, raw.timestamp);
+    let mut wallet = TxContext::new(bytes, hash, UnixMillis::default(), UnixMillis::default());
     // `check_id` has found it to be small.
     wallet.permission = u8::try_from(permission_id).ok().map(Permission::new);
-    let rebuilt = TronTransaction::new(deposit.sender, &wallet, &Call { fee_limit, ..call });
+    let rebuilt = TronTransaction::at(deposit.sender, &wallet, (raw.expiration, raw.timestamp), &Call { fee_limit, ..call });
     if rebuilt.raw_data != *raw_data {
         let reason = "the transaction carries a memo or tokens that the order does not need";
         return Err(differs("/raw_data").with_reason(reason));

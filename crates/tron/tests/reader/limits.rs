@@ -1,7 +1,7 @@
 //! Tests how much a node may return, and reading at the limits: in the newest block, and at equal times.
 
 use countersign_core::reader::{Answer, Fault, Known, Observation, Reader, Sending as _};
-use countersign_core::{Code, Finding, HtlcState};
+use countersign_core::{Code, Finding, HtlcState, UnixMillis};
 use countersign_testkit::chain::tron::{INITIATED, LATEST, NOW, SOLID, Tron, bare, id, info, log, returned, terms};
 use countersign_testkit::{fixture, verified};
 use countersign_tron::alloy_primitives::{B256, keccak256};
@@ -136,7 +136,9 @@ fn every_reading_of_a_newest_block_remembers_its_height() {
 #[test]
 fn a_call_may_use_all_of_the_energy_that_its_fee_limit_pays() {
     let order = verified::<Family>(&fixture::<Family>("tron-native-typed-data-null"));
-    let prepared = order.prepare(TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000)).unwrap();
+    let prepared = order
+        .prepare(TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000)))
+        .unwrap();
     let plan = Plan::new(CHAIN_ID, &prepared).unwrap();
     let check = |energy: u64| {
         let simulated = json!({"result": {"result": true}, "energy_used": energy, "constant_result": []});

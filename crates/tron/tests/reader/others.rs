@@ -1,7 +1,7 @@
 //! Tests readings other than of HTLCs.
 
 use countersign_core::reader::{Answer, Equal, Fault, Known, Next, Observation, Reader, Request, Sent, Submission};
-use countersign_core::{BlockHeight, Code, Network, UnixTime};
+use countersign_core::{BlockHeight, Code, Network, UnixMillis, UnixTime};
 use countersign_testkit::chain::tron::{LATEST, NOW, SOLID, Tron, bare, id_of};
 use countersign_tron::Address;
 use countersign_tron::alloy_primitives::B256;
@@ -114,7 +114,8 @@ pub(crate) fn signed() -> Submission {
 
     let record = countersign_testkit::recover::record::<countersign_tron::Tron>(NATIVE, |_| {}).unwrap();
     let key: countersign_tron::Key = format!("{:064x}", 7).parse().unwrap();
-    let calls = countersign_tron::TxContext::new([1, 2], [3; 8], EXPIRATION.try_into().unwrap(), 1_800_000_000_000);
+    let (expiration, now) = (UnixMillis::from_millis(EXPIRATION), UnixMillis::from_millis(1_800_000_000_000));
+    let calls = countersign_tron::TxContext::new([1, 2], [3; 8], expiration, now);
     let refund = recover::refund(&record, Leg::Source, countersign_testkit::registry()).unwrap();
     let mut unsigned = refund.prepare(calls.sent_by(Address::from(key.address()))).unwrap();
     unsigned.sign(&key).unwrap();

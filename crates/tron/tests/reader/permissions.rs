@@ -2,7 +2,7 @@
 //! the signatures.
 
 use countersign_core::reader::{Ask, Fault};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{Code, Refusal, U256, UnixMillis};
 use countersign_testkit::chain::tron::Tron;
 use countersign_tron::alloy_primitives::hex;
 use countersign_tron::reader::{Authority, AuthorityCheck, OnChain, Payer, Plan};
@@ -41,7 +41,7 @@ fn key(byte: u8) -> Address {
 }
 
 fn calls() -> TxContext {
-    TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000)
+    TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000))
 }
 
 fn prepared(permission: Option<Permission>) -> UnsignedOrder {

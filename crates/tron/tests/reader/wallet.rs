@@ -2,7 +2,7 @@
 //! and transfers.
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request, RpcError, Sent};
-use countersign_core::{BlockHeight, Code, SecretHash};
+use countersign_core::{BlockHeight, Code, SecretHash, UnixMillis};
 use countersign_testkit::chain::tron::{SECRET, SOLID, Tron, bare, log, returned, reverted};
 use countersign_testkit::recover::record;
 use countersign_testkit::{fixture, registry, verified};
@@ -171,7 +171,9 @@ pub(super) fn order(id: &str) -> VerifiedOrder {
 }
 
 fn prepared(id: &str) -> UnsignedOrder {
-    order(id).prepare(TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000)).unwrap()
+    order(id)
+        .prepare(TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000)))
+        .unwrap()
 }
 
 fn plan(id: &str) -> Plan {
@@ -201,7 +203,7 @@ fn resources(resources: Value) -> impl Fn(&str, &Value) -> Option<Value> {
 /// More than one signature has a fee of its own, for each transaction, and 67 bytes for each further one.
 #[test]
 fn several_signatures_are_counted() {
-    let wallet = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+    let wallet = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000));
     let keys = |count: u8| (1..=count).map(|byte| (Address::from(AbiAddress::new([byte; 20])), 1)).collect::<Vec<_>>();
     let price = |count: u8, fee: Option<u64>| {
         let permission = Permission::new(2).with_keys(count.into(), keys(count));
@@ -342,7 +344,7 @@ fn the_first_call_must_succeed_and_move_the_deposit_alone() {
 fn a_redemption_is_not_run_and_has_enough_energy() {
     let hash = SecretHash::of(&SECRET).to_string();
     let record = record::<Family>(NATIVE_RECORD, |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
-    let context = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000);
+    let context = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000));
     let plan = |redeems: bool, fee_limit: u64| {
         let recovery = if redeems {
             recover::redeem(&record, Leg::Source, &SECRET, registry())
