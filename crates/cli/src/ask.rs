@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use countersign::wire::AffiliateFee;
+use countersign::wire::{AffiliateFee, BasisPoints};
 use countersign::{AssetId, CreateOrder, Registry, SecretHash, U256, wire::RequestedLeg};
 use countersign_client::driver::{NewOrder, NoOwner};
 use countersign_client::rescue::Missing;
@@ -195,7 +195,7 @@ impl RequestArgs {
         let fee = |text: &String| {
             let parts: Vec<_> = text.split('=').collect();
             let [id, address, fee] = parts.as_slice() else { return Err(usage("an affiliate fee must have the form ASSET=ADDRESS=BPS")) };
-            let fee = fee.parse().map_err(|_| usage(format_args!("{fee}: not a number of basis points")))?;
+            let fee = fee.parse().map(BasisPoints::new).map_err(|_| usage(format_args!("{fee}: not a number of basis points")))?;
             Ok(AffiliateFee::new(asset(id)?, (*address).to_owned(), fee)?)
         };
         self.affiliate.iter().map(fee).collect()
@@ -214,7 +214,7 @@ impl RequestArgs {
         let mut destination = RequestedLeg::new(to, need(&to_owner, "--to-owner")?, receive);
         destination.delegate.clone_from(&self.to_delegate);
         let mut order = CreateOrder::new(source, destination);
-        order.slippage = self.slippage;
+        order.slippage = self.slippage.map(BasisPoints::new);
         order.affiliate_fees = self.affiliate_fees()?;
         Ok(order)
     }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use countersign::recover::Leg;
-use countersign::wire::{Quote, SwapRecord};
+use countersign::wire::{BasisPoints, Quote, SwapRecord};
 use countersign::{
     Code, Family, OrderRecord, Registry, Severity, Summary, U256, Unsigned, Verified, Warnings,
     chains::UnixTime,
@@ -90,7 +90,7 @@ pub(crate) struct QuotedFee {
 
 impl QuotedFee {
     pub(crate) fn of(quote: &Quote) -> Self {
-        Self { share: quote.fee, fixed: quote.fixed_fee.clone() }
+        Self { share: quote.fee.map(BasisPoints::get), fixed: quote.fixed_fee.clone() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `countersign quote`
 
 use countersign::AssetId;
-use countersign::wire::Quote;
+use countersign::wire::{BasisPoints, Quote};
 use countersign_client::{QuoteAmount, QuoteRequest};
 
 use crate::amount::{self, units};
@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         (None, None) => return Err(usage("no amount: pass an amount to pay, or --receive")),
     };
     let mut request = QuoteRequest::new(from, to, amount);
-    request.affiliate_fee = args.affiliate_fee;
-    request.slippage = args.slippage;
+    request.affiliate_fee = args.affiliate_fee.map(BasisPoints::new);
+    request.slippage = args.slippage.map(BasisPoints::new);
     request.indicative = args.indicative;
     let client = args.service.client(session)?;
     let answer = service::run(session, async { Ok(client.quote(&request).await?) })?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             quote.solver_id.clone(),
             amount::shown(quote.source.amount, &quote.source.asset, registry.as_ref()),
             amount::shown(quote.destination.amount, &quote.destination.asset, registry.as_ref()),
-            number(quote.fee, "bps"),
+            number(quote.fee.map(BasisPoints::get), "bps"),
             quote.fixed_fee.clone().unwrap_or_else(|| "-".to_owned()),
             number(quote.estimated_time, "s"),
         ]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
-use countersign::wire::Quote;
+use countersign::wire::{BasisPoints, Quote};
 use countersign::{AssetId, Registry, U256, text};
 use countersign_client::driver::{Chains as _, Delivery, OrderState, Outcome, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
@@ -321,7 +321,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: 
         Err(error) => session.progress(&format!("routes unknown: {}", chain(&error))),
     }
     let mut wish = QuoteWish::new(from.clone(), to.clone(), amount);
-    (wish.slippage, wish.solver, wish.at_least) = (args.ask.slippage, args.choice.solver.clone(), at_least);
+    (wish.slippage, wish.solver, wish.at_least) = (args.ask.slippage.map(BasisPoints::new), args.choice.solver.clone(), at_least);
     let shown = |amount, asset: &AssetId| amount::shown(amount, asset, Some(flow.registry()));
     let best = flow.best_quote(&wish).await.map_err(|error| {
         let code = error.code();

@@ -1,6 +1,6 @@
 //! Chooses a quote.
 
-use countersign::wire::Quote;
+use countersign::wire::{BasisPoints, Quote};
 use countersign::{AssetId, U256};
 
 use crate::error::Error;
@@ -18,8 +18,8 @@ pub struct QuoteWish {
     pub to: AssetId,
     /// The amount that the owner pays, in base units.
     pub amount: U256,
-    /// Slippage that the owner allows, in basis points; `None` for the service's default.
-    pub slippage: Option<u64>,
+    /// Slippage that the owner allows; `None` for the service's default.
+    pub slippage: Option<BasisPoints>,
     /// The only solver whose quote is taken; `None` for any.
     pub solver: Option<String>,
     /// The minimum that the quote must pay, in base units; `None` for no minimum.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use countersign::json::Cursor;
+use countersign::wire::BasisPoints;
 use countersign::{AssetId, Code, CreateOrder, GaslessSubmission, Refusal, U256};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -85,10 +86,10 @@ pub struct QuoteRequest {
     pub to: AssetId,
     /// The amount of one of the legs, in base units.
     pub amount: QuoteAmount,
-    /// Affiliate fee, in basis points; `None` for no fee.
-    pub affiliate_fee: Option<u64>,
-    /// Slippage that the owner allows, in basis points; `None` for the service's default.
-    pub slippage: Option<u64>,
+    /// Affiliate fee; `None` for no fee.
+    pub affiliate_fee: Option<BasisPoints>,
+    /// Slippage that the owner allows; `None` for the service's default.
+    pub slippage: Option<BasisPoints>,
     /// Whether to include quotes that exceed the available liquidity.
     pub indicative: bool,
 }
@@ -284,10 +285,10 @@ impl Api {
             QuoteAmount::To(amount) => ("to_amount", amount.to_string()),
         });
         if let Some(fee) = quote.affiliate_fee {
-            query.push(("affiliate_fee", affiliate::basis_points(fee, "/affiliate_fee")?.to_string()));
+            query.push(("affiliate_fee", fee.check("/affiliate_fee").map_err(Error::Input)?.to_string()));
         }
         if let Some(slippage) = quote.slippage {
-            query.push(("slippage", affiliate::basis_points(slippage, "/slippage")?.to_string()));
+            query.push(("slippage", slippage.check("/slippage").map_err(Error::Input)?.to_string()));
         }
         if quote.indicative {
             query.push(("indicative", "true".to_owned()));

@@ -1,4 +1,5 @@
 //! Every request, compared byte for byte where the interface fixes the bytes.
+use countersign_client::countersign::wire::BasisPoints;
 use countersign_client::countersign::{AssetId, CreateOrder, GaslessSubmission, U256};
 use countersign_client::{Action, Api, AppId, Error, List, OrderFilter, OrderId, OrderStatus, QuoteAmount, QuoteRequest, Request, Secret};
 
@@ -28,8 +29,8 @@ fn each_endpoint_has_its_method_path_and_query() {
     let (api, id) = (api(), OrderId::parse(ID).unwrap());
     let mut quote = QuoteRequest::new(asset("bitcoin_testnet:btc"), asset("base_sepolia:wbtc"), QuoteAmount::From(U256::from(50_000)));
     let plain = api.quote(&quote).unwrap();
-    quote.affiliate_fee = Some(30);
-    quote.slippage = Some(50);
+    quote.affiliate_fee = Some(BasisPoints::new(30));
+    quote.slippage = Some(BasisPoints::new(50));
     quote.indicative = true;
     let full = api.quote(&quote).unwrap();
     quote.amount = QuoteAmount::To(U256::from(1));
@@ -130,7 +131,7 @@ fn an_order_is_asked_for_in_the_documented_form() {
     let at = |error: &Error| if let Error::Input(refusal) = error { refusal.location().to_owned() } else { panic!("{error:?}") };
     assert_eq!((error.code().name(), at(&error).as_str()), ("number_too_large", "/affiliate_fees"));
     order.affiliate_fees.truncate(2);
-    order.affiliate_fees[1].fee = 10_001;
+    order.affiliate_fees[1].fee = BasisPoints::new(10_001);
     let error = api().create_order(&order).unwrap_err();
     assert_eq!(at(&error), "/affiliate_fees/1/fee");
 }
@@ -195,9 +196,9 @@ fn only_ids_and_names_become_part_of_a_path() {
 #[test]
 fn fees_and_slippage_are_at_most_the_whole() {
     let mut quote = QuoteRequest::new(asset("a:x"), asset("b:y"), QuoteAmount::From(U256::MAX));
-    quote.affiliate_fee = Some(10_001);
+    quote.affiliate_fee = Some(BasisPoints::new(10_001));
     assert_eq!(api().quote(&quote).unwrap_err().code().name(), "number_too_large");
-    quote.affiliate_fee = Some(10_000);
-    quote.slippage = Some(u64::MAX);
+    quote.affiliate_fee = Some(BasisPoints::WHOLE);
+    quote.slippage = Some(BasisPoints::new(u64::MAX));
     assert_eq!(api().quote(&quote).unwrap_err().code().name(), "number_too_large");
 }

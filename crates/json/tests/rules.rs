@@ -1,7 +1,7 @@
 //! Rules that no line of the batch reaches: orders verified at a given time, and the records of orders under way.
 use std::time::Duration;
 
-use countersign::wire::{AffiliateFee, Read};
+use countersign::wire::{AffiliateFee, BasisPoints, Read};
 use countersign::{
     ApprovalPolicy, Code, CreateOrder, Family, Policy, Proposal, Refusal, Registry, Severity, U256, Verified, Warning, chains::UnixTime,
     json, trust::Generation, verify, verify_record, wire::RequestedLeg,
@@ -453,17 +453,17 @@ fn what_reading_a_request_refuses_is_refused_of_its_fields_too() {
         leg(&mut nothing).amount = U256::ZERO;
         assert_eq!(code(verified(&nothing)), Some((Code::AmountZero, format!("/request/{at}/amount"))));
     }
-    let mut all = request.clone().with_affiliate_fee(AffiliateFee::new(request.source.asset.clone(), "0x", 1).unwrap());
-    (all.slippage, all.affiliate_fees[0].fee) = (Some(10_000), 10_001);
+    let mut all = request.clone().with_affiliate_fee(AffiliateFee::new(request.source.asset.clone(), "0x", BasisPoints::new(1)).unwrap());
+    (all.slippage, all.affiliate_fees[0].fee) = (Some(BasisPoints::WHOLE), BasisPoints::new(10_001));
     let too_much = |at: &str| Some((Code::NumberTooLarge, at.to_owned()));
     assert_eq!(code(verified(&all)), too_much("/request/affiliate_fees/0/fee"));
-    all.slippage = Some(10_001);
+    all.slippage = Some(BasisPoints::new(10_001));
     assert_eq!(code(verified(&all)), too_much("/request/slippage"));
     // All of it, in basis points.
-    assert_eq!(request.clone().with_slippage(10_000).unwrap().slippage, Some(10_000));
-    assert_eq!(code(request.clone().with_slippage(10_001)), too_much("/slippage"));
-    let fee = |points| AffiliateFee::new(request.source.asset.clone(), "0x", points);
-    assert_eq!(fee(10_000).unwrap().fee, 10_000);
+    assert_eq!(request.clone().with_slippage(BasisPoints::WHOLE).unwrap().slippage, Some(BasisPoints::WHOLE));
+    assert_eq!(code(request.clone().with_slippage(BasisPoints::new(10_001))), too_much("/slippage"));
+    let fee = |points| AffiliateFee::new(request.source.asset.clone(), "0x", BasisPoints::new(points));
+    assert_eq!(fee(10_000).unwrap().fee, BasisPoints::WHOLE);
     assert_eq!(code(fee(10_001)), too_much("/fee"));
 }
 

@@ -2,7 +2,7 @@
 
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
-use countersign::wire::{AffiliateFee, RequestedLeg};
+use countersign::wire::{AffiliateFee, BasisPoints, RequestedLeg};
 use countersign::{AssetId, Code, CreateOrder, Family, Refusal, Registry, U256};
 use countersign_client::QuoteWish;
 use countersign_client::amount::base_units;
@@ -150,7 +150,7 @@ fn read_quote(root: &Cursor<'_, '_>, registry: &Registry) -> Result<QuoteWish, F
     let text = |name| members.get(name).filter(|value| !value.is_null()).map(|value| value.text()).transpose();
     let mut wish = QuoteWish::new(from.clone(), to.clone(), amount("amount", members.need("amount")?.text()?, &from)?);
     wish.at_least = text("at_least")?.map(|least| amount("at_least", least, &to)).transpose()?;
-    wish.slippage = members.get("slippage").map(|slippage| slippage.integer()).transpose()?;
+    wish.slippage = members.get("slippage").map(|slippage| slippage.integer().map(BasisPoints::new)).transpose()?;
     wish.solver = text("solver")?.map(str::to_owned);
     Ok(wish)
 }

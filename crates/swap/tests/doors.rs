@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use countersign_swap::countersign::wire::AffiliateFee;
+use countersign_swap::countersign::wire::{AffiliateFee, BasisPoints};
 use countersign_swap::countersign::{AssetId, Policy, Registry, U256};
 use countersign_swap::{
     AppId, Ask, Endpoint, Endpoints, Event, Failure, JsonSetup, NodeConfig, Options, Pace, QuoteWish, Reply, Setup, Speed, Swaps,
@@ -93,7 +93,7 @@ fn an_order_through_the_typed_door_equals_that_through_the_json_door() {
     assert_eq!(format!("{own:?}"), format!("{as_json:?}"));
 
     let mut quote = QuoteWish::new(asset("base:usdc"), asset("bitcoin:btc"), U256::from(1_500_000));
-    (quote.slippage, quote.at_least) = (Some(50), Some(U256::from(1_000)));
+    (quote.slippage, quote.at_least) = (Some(BasisPoints::new(50)), Some(U256::from(1_000)));
     let wish = json!({"from": "base:usdc", "to": "bitcoin:btc", "amount": "1.5 usdc", "slippage": 50, "at_least": "1000"});
     let (mut one, mut other) = (typed(own.clone()).unwrap(), parsed(&json).unwrap());
     assert_eq!(one.quote(quote.clone()), other.quote_json(wish.to_string().as_bytes()));
@@ -102,7 +102,7 @@ fn an_order_through_the_typed_door_equals_that_through_the_json_door() {
     assert!(said.iter().any(|line| line.contains(r#""event":"quoted""#)), "{said:#?}");
 
     let mut order = Wish::new(quote, RECEIVER);
-    order.affiliate_fees = vec![AffiliateFee::new(asset("base:usdc"), OWNER, 30).unwrap()];
+    order.affiliate_fees = vec![AffiliateFee::new(asset("base:usdc"), OWNER, BasisPoints::new(30)).unwrap()];
     let mut wish = wish;
     wish["receive_at"] = json!(RECEIVER);
     wish["affiliate_fees"] = json!([{"asset": "base:usdc", "address": OWNER, "fee": 30}]);

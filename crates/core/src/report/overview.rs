@@ -55,7 +55,7 @@ impl Overview {
         let requested = self.request.destination.amount;
         let at_least = match &self.record {
             Some(record) => record.destination_swap.amount,
-            None => least_after_slippage(requested, self.request.slippage.unwrap_or(0)),
+            None => least_after_slippage(requested, self.request.slippage.unwrap_or_default()),
         };
         OrderTerms {
             order_id: &self.order_id,

@@ -7,7 +7,7 @@ use std::fmt;
 use ruint::aliases::U256;
 use serde::{Serialize, Serializer};
 
-use super::{AssetId, Read, non_empty, shown, text};
+use super::{AssetId, BasisPoints, Read, non_empty, shown, text};
 use crate::json::{Cursor, Value, number};
 use crate::report::{Code, Refusal};
 
@@ -23,10 +23,10 @@ pub struct Quote {
     pub solver_id: String,
     /// Estimated duration of the swap. Third parties report seconds; the service does not document the unit.
     pub estimated_time: Option<u64>,
-    /// Slippage in basis points.
-    pub slippage: Option<u64>,
-    /// Fee in basis points.
-    pub fee: Option<u64>,
+    /// The slippage.
+    pub slippage: Option<BasisPoints>,
+    /// The fee.
+    pub fee: Option<BasisPoints>,
     /// Fixed part of the fee, a decimal number. The service does not document its unit.
     pub fixed_fee: Option<String>,
 }
@@ -47,14 +47,15 @@ pub struct QuotedLeg {
 
 impl Read for Quote {
     fn read(cursor: Cursor<'_, '_>) -> Result<Self, Refusal> {
+        let share = |cursor: Cursor<'_, '_>| cursor.integer().map(BasisPoints::new);
         let members = cursor.object()?;
         Ok(Self {
             source: QuotedLeg::read(members.need("source")?)?,
             destination: QuotedLeg::read(members.need("destination")?)?,
             solver_id: members.need("solver_id")?.text()?.to_owned(),
             estimated_time: members.get("estimated_time").map(|cursor| cursor.integer()).transpose()?,
-            slippage: members.get("slippage").map(|cursor| cursor.integer()).transpose()?,
-            fee: members.get("fee").map(|cursor| cursor.integer()).transpose()?,
+            slippage: members.get("slippage").map(share).transpose()?,
+            fee: members.get("fee").map(share).transpose()?,
             fixed_fee: text(&members, "fixed_fee")?,
         })
     }

@@ -4,6 +4,7 @@
 //! signed are decoded by the families instead, which refuse everything unknown.
 
 mod asset_id;
+mod basis_points;
 mod market;
 mod request;
 mod secret_hash;
@@ -19,9 +20,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
 pub use asset_id::AssetId;
+pub use basis_points::BasisPoints;
 pub use market::{AssetRecord, ChainRecord, ContractRecord, LiquidityRecord, Quote, QuotedLeg, Seconds};
 pub(crate) use request::least_after_slippage;
-pub use request::{AffiliateFee, CreateOrder, RequestedLeg, basis_points};
+pub use request::{AffiliateFee, CreateOrder, RequestedLeg};
 pub use secret_hash::SecretHash;
 pub use service::{Balance, Earnings, Fees, Page, SchemaRecord, SolverBalances};
 pub use swap::{OrderRecord, RecordFee, SwapRecord};

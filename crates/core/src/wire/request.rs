@@ -3,7 +3,8 @@
 use ruint::aliases::U256;
 use serde::{Deserialize, Serialize};
 
-use super::{AssetId, Quote, Read, SecretHash, decimal, strict_json};
+use super::basis_points::AT_MOST_ALL;
+use super::{AssetId, BasisPoints, Quote, Read, SecretHash, decimal, strict_json};
 use crate::json::{self, At, Cursor};
 use crate::report::{Code, Origin, Refusal};
 
@@ -12,7 +13,8 @@ use crate::report::{Code, Origin, Refusal};
 /// It serializes as the body of `POST /v2/orders`.
 ///
 /// ```
-/// use countersign::{CreateOrder, SecretHash, U256, wire::RequestedLeg};
+/// use countersign::wire::{BasisPoints, RequestedLeg};
+/// use countersign::{CreateOrder, SecretHash, U256};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let secret = *b"thirty-two bytes of good secret!";
@@ -29,7 +31,7 @@ use crate::report::{Code, Origin, Refusal};
 ///     ),
 /// )
 /// .with_secret_hash(SecretHash::of(&secret))
-/// .with_slippage(50)?;
+/// .with_slippage(BasisPoints::new(50))?;
 /// assert_eq!(
 ///     request,
 ///     CreateOrder::from_json(serde_json::to_string(&request)?.as_bytes())?
@@ -50,9 +52,9 @@ pub struct CreateOrder {
     /// Id of the solver whose quote is taken, if the wallet names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solver_id: Option<String>,
-    /// Slippage that the owner allows, in basis points.
+    /// Slippage that the owner allows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub slippage: Option<u64>,
+    pub slippage: Option<BasisPoints>,
     /// The order's nonce, a decimal number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
@@ -86,30 +88,14 @@ pub struct AffiliateFee {
     pub asset: AssetId,
     /// The recipient's address.
     pub address: String,
-    /// The fee in basis points, 0 to 10000.
-    pub fee: u64,
+    /// The fee, at most the whole amount.
+    pub fee: BasisPoints,
 }
 
-/// The whole amount, in basis points.
-const WHOLE: u64 = 10_000;
-const AT_MOST_ALL: &str = "at most 10000 basis points";
-
-/// Returns basis points that are at most the whole amount.
-///
-/// # Errors
-///
-/// [`Code::NumberTooLarge`] at `at` above 10000 basis points.
-pub fn basis_points(points: u64, at: &str) -> Result<u64, Refusal> {
-    if points > WHOLE {
-        return Err(Refusal::new(Code::NumberTooLarge, at).with_expected(AT_MOST_ALL).with_actual(points));
-    }
-    Ok(points)
-}
-
-/// Returns the smallest payout that a slippage of so many basis points allows, rounded up; never more than `amount`.
-pub(crate) fn least_after_slippage(amount: U256, slippage: u64) -> U256 {
-    let whole = U256::from(WHOLE);
-    let kept = U256::from(WHOLE.saturating_sub(slippage));
+/// Returns the smallest payout that a slippage allows, rounded up; never more than `amount`.
+pub(crate) fn least_after_slippage(amount: U256, slippage: BasisPoints) -> U256 {
+    let whole = U256::from(BasisPoints::WHOLE.get());
+    let kept = whole.saturating_sub(U256::from(slippage.get()));
     // amount * kept / whole without overflow: first the parts, then the rest, which is below `whole`.
     let (parts, rest) = amount.div_rem(whole);
     parts.saturating_mul(kept).saturating_add(rest.saturating_mul(kept).div_ceil(whole))
@@ -130,7 +116,7 @@ impl CreateOrder {
         let leg = |leg: &super::QuotedLeg, owner| RequestedLeg::new(leg.asset.clone(), owner, leg.amount);
         let mut request = Self::new(leg(&quote.source, source_owner.into()), leg(&quote.destination, destination_owner.into()));
         request.solver_id = Some(quote.solver_id.clone());
-        request.slippage = quote.slippage.filter(|slippage| *slippage <= WHOLE);
+        request.slippage = quote.slippage.filter(|slippage| *slippage <= BasisPoints::WHOLE);
         request
     }
 
@@ -148,13 +134,13 @@ impl CreateOrder {
         self
     }
 
-    /// Sets the slippage that the owner allows, in basis points.
+    /// Sets the slippage that the owner allows.
     ///
     /// # Errors
     ///
     /// [`Code::NumberTooLarge`] above 10000 basis points.
-    pub fn with_slippage(mut self, points: u64) -> Result<Self, Refusal> {
-        self.slippage = Some(basis_points(points, "/slippage")?);
+    pub fn with_slippage(mut self, slippage: BasisPoints) -> Result<Self, Refusal> {
+        self.slippage = Some(slippage.check("/slippage")?);
         Ok(self)
     }
 
@@ -191,23 +177,23 @@ impl CreateOrder {
             }
         }
         if let Some(slippage) = self.slippage {
-            basis_points(slippage, "/slippage").map_err(|refusal| refusal.within(&At::REQUEST))?;
+            slippage.check("/slippage").map_err(|refusal| refusal.within(&At::REQUEST))?;
         }
         for (index, fee) in self.affiliate_fees.iter().enumerate() {
-            basis_points(fee.fee, &format!("/affiliate_fees/{index}/fee")).map_err(|refusal| refusal.within(&At::REQUEST))?;
+            fee.fee.check(&format!("/affiliate_fees/{index}/fee")).map_err(|refusal| refusal.within(&At::REQUEST))?;
         }
         Ok(())
     }
 }
 
 impl AffiliateFee {
-    /// Creates a fee of `fee` basis points.
+    /// Creates a fee.
     ///
     /// # Errors
     ///
     /// [`Code::NumberTooLarge`] at `/fee` above 10000 basis points.
-    pub fn new(asset: AssetId, address: impl Into<String>, fee: u64) -> Result<Self, Refusal> {
-        Ok(Self { asset, address: address.into(), fee: basis_points(fee, "/fee")? })
+    pub fn new(asset: AssetId, address: impl Into<String>, fee: BasisPoints) -> Result<Self, Refusal> {
+        Ok(Self { asset, address: address.into(), fee: fee.check("/fee")? })
     }
 }
 
@@ -280,8 +266,8 @@ impl Read for AffiliateFee {
     }
 }
 
-fn read_basis_points(cursor: Cursor<'_, '_>) -> Result<u64, Refusal> {
-    let points = u64::try_from(cursor.any_number()?).ok().filter(|points| *points <= WHOLE);
+fn read_basis_points(cursor: Cursor<'_, '_>) -> Result<BasisPoints, Refusal> {
+    let points = u64::try_from(cursor.any_number()?).ok().map(BasisPoints::new).filter(|points| *points <= BasisPoints::WHOLE);
     points.ok_or_else(|| cursor.refuse(Code::NumberTooLarge).with_expected(AT_MOST_ALL))
 }
 

@@ -9,7 +9,7 @@
 //! | `destination` | leg | yes | what the owner receives |
 //! | `secret_hash` | 64 hex digits | no | SHA-256 of 32 random bytes that the wallet keeps. Without it the service chooses and holds the secret |
 //! | `solver_id` | text | no | the solver whose quote is taken |
-//! | `slippage` | basis points | no | how much less than `destination.amount` the order may pay |
+//! | `slippage` | [`BasisPoints`](crate::wire::BasisPoints) | no | how much less than `destination.amount` the order may pay |
 //! | `nonce` | decimal number, text | no | nonce of the order |
 //! | `affiliate_fees` | array | no | fees for the application that embeds the wallet: `asset`, `address`, `fee` in basis points |
 //!

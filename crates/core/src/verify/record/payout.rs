@@ -41,7 +41,7 @@ impl Check<'_, '_> {
             return Ok(());
         }
         // However much slippage was allowed, an order must pay something.
-        let allowed = least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or(0)).max(U256::ONE);
+        let allowed = least_after_slippage(wanted.amount, self.order.request.slippage.unwrap_or_default()).max(U256::ONE);
         if swap.amount < allowed {
             return Err(self
                 .refuse_leg(Code::RecordPaysLess, leg, "amount")
