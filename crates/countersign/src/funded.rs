@@ -1,6 +1,7 @@
 //! The proof that lets the secret go.
 
 use countersign_core::reader::Verdict;
+use countersign_core::report::Timelock;
 use countersign_core::{FinalityRule, Hold, Judgement, ObservedAt, UnixTime, VerifiedTerms};
 
 use crate::reader::HtlcQuorum;
@@ -55,9 +56,10 @@ impl Funded {
         self.0.order_id()
     }
 
-    /// Returns what was left of the destination's timelock at the newest block that was seen, in the chain's unit.
+    /// Returns what was left of the destination's timelock at the newest block that was seen, with its unit, and with the shortest time in
+    /// which the chain may count it.
     #[must_use]
-    pub const fn left(&self) -> u64 {
+    pub fn left(&self) -> Timelock {
         self.0.left()
     }
 

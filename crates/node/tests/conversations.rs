@@ -106,7 +106,7 @@ async fn every_conversation_has_the_verdict_of_the_bindings() {
             match nodes.htlc(&terms.destination).await {
                 Ok(quorum) => {
                     let verdict = match Funded::judge(terms, &quorum, &rule, UnixTime::from_secs(line["now"].as_u64().unwrap())) {
-                        Ok(funded) => json!({"left": funded.left(), "unit": terms.destination.family.timelock_unit()}),
+                        Ok(funded) => json!({"left": funded.left().units, "unit": funded.left().unit()}),
                         Err(hold) => json!({ "code": hold.code().name() }),
                     };
                     assert_eq!((&verdict, expected["fault"].is_null()), (&expected["verdict"], true), "{family}: {}", line["case"]);

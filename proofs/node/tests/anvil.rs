@@ -326,7 +326,7 @@ async fn a_swap_from_funding_to_redemption_and_refund() {
     assert!(matches!(stage.judge(&record).await, Err(Hold::NotFinal { .. })));
     stage.mine(40).await;
     let funded = stage.judge(&record).await.unwrap();
-    assert_eq!(funded.left(), destination.timelock - 40);
+    assert_eq!(funded.left().units, destination.timelock - 40);
     assert!(funded.seen().is_safe && !funded.seen().is_finalized);
 
     // Terms that differ from those on the chain.

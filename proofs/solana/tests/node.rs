@@ -541,7 +541,7 @@ async fn accounts_of_every_layout_are_read_and_judged() {
         let quorum = nodes.htlc(&terms.destination).await.unwrap();
         let judged = Funded::judge(&terms, &quorum, &rule, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name());
         if form.is_audited() || form.own.is_none() {
-            assert_eq!(judged.unwrap().left(), swap.timelock - 99, "{}", form.program);
+            assert_eq!(judged.unwrap().left().units, swap.timelock - 99, "{}", form.program);
             // With one unit less in the account, it is not what was verified.
             let mut data = forms::bytes(form.account);
             let place = data.windows(8).position(|bytes| bytes == swap.amount.to_le_bytes()).unwrap();

@@ -74,7 +74,7 @@ async fn a_swap_from_payment_to_redemption() {
     assert!(matches!(stage.judge(&record).await, Err(Hold::NotFinal { .. })));
     stage.engine(|engine| engine.mine(1));
     let funded = stage.judge(&record).await.unwrap();
-    assert_eq!((funded.left(), funded.seen().is_finalized), (1_440 - depth, true));
+    assert_eq!((funded.left().units, funded.seen().is_finalized), (1_440 - depth, true));
     assert_eq!(stage.status(&lock).await, Some(TransactionStatus::AcceptedOnL1 { success: true }));
 
     // The user redeems, which reveals the secret to the solver.

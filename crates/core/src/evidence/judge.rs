@@ -1,10 +1,10 @@
 //! Compares the state of an HTLC with the verified terms.
 
-use countersign_chains::{ChainProfile, Family, Finality, FinalityRule, UnixTime};
+use countersign_chains::{ChainProfile, Family, Finality, FinalityRule, Span, UnixTime};
 
 use super::{Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, VerifiedTerms};
 use crate::reader::Doubt;
-use crate::report::{TypedValue, text};
+use crate::report::{Timelock, TypedValue, text};
 
 /// How one finding compares with the verified terms: the destination is funded as verified, the funding is final, and there is time left
 /// to redeem.
@@ -277,10 +277,11 @@ impl Judgement {
         &self.order_id
     }
 
-    /// Returns what was left of the destination's timelock at the newest block that was seen, in the chain's unit.
+    /// Returns what was left of the destination's timelock at the newest block that was seen, with the shortest time in which the chain may
+    /// count it.
     #[must_use]
-    pub const fn left(&self) -> u64 {
-        self.left
+    pub fn left(&self) -> Timelock {
+        Timelock::new(self.left, self.profile.family, Span::Units(self.left).millis(self.pace))
     }
 
     /// Returns where the state was read, and how certain it is.

@@ -67,7 +67,7 @@ fn judge(locked: LockedHtlc, seen: &ObservedAt, rule: FinalityRule) -> Result<Ju
 #[test]
 fn a_payment_as_verified_is_a_proof_for_its_order() {
     let funded = judge(locked(), &seen(), RULE).unwrap();
-    assert_eq!((funded.order_id(), funded.left(), funded.seen()), ("cd".repeat(32).as_str(), 90, &seen()));
+    assert_eq!((funded.order_id(), funded.left().units, funded.seen()), ("cd".repeat(32).as_str(), 90, &seen()));
     assert!(judge(LockedHtlc { amount: U256::from(1_001), ..locked() }, &seen(), RULE).is_ok(), "more than was promised");
 }
 
@@ -156,7 +156,7 @@ fn the_margin_is_counted_in_the_chains_own_unit() {
     for (elapsed, left) in [(93, 7), (94, 6), (95, 5), (100, 0), (u64::MAX, 0)] {
         let result = judge(LockedHtlc { elapsed, ..locked() }, &seen(), RULE);
         match result {
-            Ok(funded) => assert_eq!((funded.left(), left > 6), (left, true)),
+            Ok(funded) => assert_eq!((funded.left().units, left > 6), (left, true)),
             Err(hold) => {
                 assert_eq!(hold, Hold::NoTime { left, needed: 6, unit: "blocks" });
                 assert!(left <= 6 && !hold.is_transient());
@@ -214,7 +214,9 @@ fn an_old_answer_leaves_less_time() {
         judged(&terms(), &locked, &seen(), &RULE, after(age))
     };
     let funded = judge(90, 36).unwrap();
-    assert_eq!((funded.left(), funded.check_time(after(36))), (10, Ok(())));
+    assert_eq!((funded.left().units, funded.check_time(after(36))), (10, Ok(())));
+    // Ethereum has a slot every 12 s.
+    assert_eq!(funded.left().to_string(), "10 blocks, about 2 min");
     assert!(matches!(funded.check_time(after(48)), Err(Hold::NoTime { left: 6, .. })), "a proof that was kept for a while");
     assert_eq!(judge(90, 48), Err(Hold::NoTime { left: 6, needed: 6, unit: "blocks" }));
     let mut terms = terms();

@@ -84,9 +84,8 @@ impl Record {
     pub fn judge(&self, quorum: &Quorum, now: u64) -> Result<Proof, Failure> {
         let [_, rule] = &self.rules;
         let funded = Funded::judge(&self.verified.terms, &quorum.0, rule, UnixTime::from_secs(now))?;
-        let unit = self.verified.terms.destination.family.timelock_unit().to_owned();
-        let fresh_until = funded.fresh_until().as_secs();
-        Ok(Proof { order_id: funded.order_id().to_owned(), left: funded.left(), unit, fresh_until })
+        let (left, fresh_until) = (funded.left(), funded.fresh_until().as_secs());
+        Ok(Proof { order_id: funded.order_id().to_owned(), left: left.units, unit: left.unit().to_owned(), fresh_until })
     }
 
     /// Returns the state of the HTLC of a leg, on which enough endpoints agree.

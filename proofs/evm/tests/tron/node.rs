@@ -179,7 +179,7 @@ fn an_order_that_the_contract_executed_is_evidence() {
     stage.chain().advance(1);
     let funded = stage.judge().unwrap();
     let terms = &stage.record.terms.destination;
-    assert_eq!(funded.left(), terms.timelock - LAG);
+    assert_eq!(funded.left().units, terms.timelock - LAG);
     let HtlcState::Locked(locked) = stage.state(Leg::Destination) else { panic!("locked") };
     assert_eq!((locked.secret_hash, locked.covered), (Some(SecretHash::of(&SECRET)), true));
 

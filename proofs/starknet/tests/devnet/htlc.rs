@@ -93,7 +93,7 @@ async fn a_swap_from_funding_to_redemption() {
         assert!(matches!(&early, Err(Hold::NotFinal { .. })), "{destination}: {early:?}");
         stage.rpc("devnet_acceptOnL1", json!({"starting_block_id": {"block_number": receipt["block_number"]}})).await;
         let funded = stage.judge(&record).await.unwrap();
-        assert_eq!((funded.left(), funded.seen().is_finalized), (payout.timelock - 2, true), "{destination}");
+        assert_eq!((funded.left().units, funded.seen().is_finalized), (payout.timelock - 2, true), "{destination}");
 
         // The user redeems. Only the transaction itself contains the secret.
         let before = stage.chain().balance(stage.user.address, felt(payout.token.as_ref().unwrap())).await.unwrap();
