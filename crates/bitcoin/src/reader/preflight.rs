@@ -10,7 +10,7 @@ use countersign_core::{Code, Refusal, TypedValue, U256};
 use super::broadcast::KNOWN;
 use super::{OnChain, esplora, rpc};
 use crate::recover::Funding;
-use crate::transaction::sum;
+use crate::transaction::{FeeRate, sum};
 
 /// The maximum number of inputs of a transaction.
 const MAX_INPUTS: usize = 500;
@@ -21,14 +21,14 @@ const MAX_INPUTS: usize = 500;
 pub struct Plan {
     /// The transaction.
     pub transaction: Arc<Transaction>,
-    /// The highest fee rate that the policy allows, in sat/vB. `None` reads the inputs alone, for a transaction that was sent before.
-    pub max_fee_rate: Option<u64>,
+    /// The highest fee rate that the policy allows. `None` reads the inputs alone, for a transaction that was sent before.
+    pub max_fee_rate: Option<FeeRate>,
 }
 
 impl Plan {
     /// Creates the plan to send a transaction.
     #[must_use]
-    pub fn new(transaction: &Transaction, max_fee_rate: Option<u64>) -> Self {
+    pub fn new(transaction: &Transaction, max_fee_rate: Option<FeeRate>) -> Self {
         Self { transaction: Arc::new(transaction.clone()), max_fee_rate }
     }
 }
@@ -122,7 +122,7 @@ impl PreflightCheck {
         let held = sum(inputs.iter().map(|funding| funding.value));
         let paid = sum(transaction.output.iter().map(|output| output.value));
         let Some(fee) = held.checked_sub(paid) else { return invalid("its outputs exceed its inputs") };
-        let max = max_fee_rate.unwrap_or(u64::MAX).saturating_mul(transaction.weight().to_vbytes_ceil());
+        let max = max_fee_rate.and_then(|rate| rate.fee(transaction.weight().to_vbytes_ceil())).map_or(u64::MAX, Amount::to_sat);
         if fee.to_sat() > max {
             let refusal = Refusal::new(Code::FeeRateTooHigh, "/fee").with_expected(TypedValue::AtMost(U256::from(max)));
             return Ok(Err(refusal.with_actual(fee.to_sat())));

@@ -1,5 +1,6 @@
 //! Tests the check of a transaction before it is sent.
 
+use countersign_bitcoin::FeeRate;
 use countersign_bitcoin::bitcoin::{Amount, Sequence, Transaction};
 use countersign_bitcoin::htlc::Leaf;
 use countersign_bitcoin::reader::{OnChain, Plan, Preflight, PreflightCheck};
@@ -16,7 +17,7 @@ fn check_with(
     is_rpc: bool,
     answer: impl Fn(&Request) -> Answer,
 ) -> Result<Preflight, Refusal> {
-    let subject = OnChain::new(named(), Plan::new(transaction, max_fee_rate));
+    let subject = OnChain::new(named(), Plan::new(transaction, max_fee_rate.map(FeeRate::from_whole)));
     drive::<PreflightCheck>(&subject, &protocol(is_rpc), |_, _, request| answer(request)).0.unwrap().into_output().0
 }
 
@@ -80,7 +81,7 @@ fn a_node_says_why_it_would_not_accept_a_transaction() {
     assert_eq!(reverted(test(json!([{"allowed": false, "reject-reason": "min relay fee not met"}]))), "min relay fee not met");
     assert_eq!(reverted(test(json!([{"allowed": false}]))), "no reason given");
     // It must answer.
-    let subject = OnChain::new(named(), Plan::new(&refund, Some(1_000_000)));
+    let subject = OnChain::new(named(), Plan::new(&refund, Some(FeeRate::from_whole(1_000_000))));
     let answer = |_, _: usize, request: &Request| match ledger.answer(request) {
         honest if asks(request, "testmempoolaccept") => edited(honest, |test| *test = json!([])),
         honest => honest,
@@ -117,7 +118,7 @@ fn the_inputs_of_a_transaction_are_limited() {
     for (count, is_read) in [(0, false), (1, true), (500, true), (501, false)] {
         transaction.input = vec![input.clone(); count];
         for is_rpc in [false, true] {
-            let subject = OnChain::new(named(), Plan::new(&transaction, Some(1)));
+            let subject = OnChain::new(named(), Plan::new(&transaction, Some(FeeRate::from_whole(1))));
             let code = Reader::<PreflightCheck>::new(&subject, &protocol(is_rpc)).map(drop).map_err(|refusal| refusal.code());
             assert_eq!(code, if is_read { Ok(()) } else { Err(Code::TransactionMalformed) }, "{count}");
         }

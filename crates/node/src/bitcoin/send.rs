@@ -1,5 +1,6 @@
 //! Checks transactions before they are sent, broadcasts them, and reads their confirmations.
 
+use countersign::bitcoin::FeeRate;
 use countersign::bitcoin::bitcoin::{Amount, Transaction, Txid};
 use countersign::bitcoin::reader::{Plan, Preflight, PreflightCheck, Status};
 use countersign::{Code, Policy, Refusal};
@@ -20,7 +21,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Rejected`] if the transaction cannot be mined, [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if it pays
     /// too high a fee, and another [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn preflight(&self, transaction: &Transaction, policy: &Policy) -> Result<Amount, NodeError> {
-        Ok(self.check(Plan::new(transaction, Some(policy.bitcoin.fee_rate))).await?.fee)
+        Ok(self.check(Plan::new(transaction, Some(FeeRate::from_whole(policy.bitcoin.fee_rate)))).await?.fee)
     }
 
     pub(super) async fn check(&self, plan: Plan) -> Result<Preflight, NodeError> {
