@@ -206,7 +206,7 @@ pub fn deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {
 pub fn confirmation_time(record: &OrderRecord, registry: &Registry) -> Duration {
     let swap = &record.source_swap;
     let asset = registry.asset(swap.asset.as_str());
-    asset.map_or(Duration::MAX, |asset| Duration::from_secs(asset.chain.confirmation_time(swap.required_confirmations)))
+    asset.map_or(Duration::MAX, |asset| asset.chain.confirmation_time(swap.required_confirmations))
 }
 
 fn nominal_deadline(record: &OrderRecord, registry: &Registry) -> Option<UnixTime> {

@@ -39,7 +39,7 @@ pub(crate) fn check(record: &OrderRecord, at: &At<'_>, source: &Chain, now: Unix
             .with_expected(format!("before {}", format_time(deadline)))
             .with_actual(format_time(now)));
     }
-    let needed = source.confirmation_time(record.source_swap.required_confirmations);
+    let needed = source.confirmation_time(record.source_swap.required_confirmations).as_secs();
     if left < needed {
         return Err(refuse(Code::DeadlineTooClose, member)
             .with_expected(format!("at least {needed} s before {}", format_time(deadline)))

@@ -64,9 +64,10 @@ impl Fields {
 }
 
 impl Initiate {
-    /// Creates the arguments for the client generation, without destination data. The timelock is in slots.
+    /// Creates the arguments for the client generation, whose initiator signs, without destination data.
     #[must_use]
-    pub const fn new(redeemer: Address, timelock: u64, amount: u64, secret_hash: [u8; 32]) -> Self {
+    pub const fn new(swap: &HtlcAccount) -> Self {
+        let HtlcAccount { redeemer, secret_hash, amount, timelock, .. } = *swap;
         Self { redeemer, refundee: None, timelock, amount, secret_hash, destination_data: None }
     }
 
@@ -141,8 +142,14 @@ impl Initiate {
             data.get(range).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()).map(u64::from_le_bytes).ok_or_else(short)
         };
         let bytes = |range: Range<usize>| data.get(range).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok()).ok_or_else(short);
-        let mut call =
-            Self::new(bytes(fields.redeemer)?.into(), number(fields.timelock)?, number(fields.amount)?, bytes(fields.secret_hash)?);
+        let mut call = Self {
+            redeemer: bytes(fields.redeemer)?.into(),
+            refundee: None,
+            timelock: number(fields.timelock)?,
+            amount: number(fields.amount)?,
+            secret_hash: bytes(fields.secret_hash)?,
+            destination_data: None,
+        };
         call.refundee = fields.refundee.map(|range| bytes(range).map(Address::from)).transpose()?;
         let tail = data.get(fields.tail..).ok_or_else(short)?;
         call.destination_data = match (htlc.takes_destination_data(), tail) {
@@ -178,7 +185,8 @@ mod tests {
     }
 
     fn call(htlc: &Htlc, destination_data: Option<Vec<u8>>) -> Initiate {
-        let call = Initiate { destination_data, ..Initiate::new(Address::from(PARTY), 5, 6, [9; 32]) };
+        let swap = HtlcAccount::new(Address::from([4; 32]), Address::from(PARTY), [9; 32], 6, 5);
+        let call = Initiate { destination_data, ..Initiate::new(&swap) };
         if htlc.is_audited() { call.with_refundee(Address::from([4; 32])) } else { call }
     }
 

@@ -161,7 +161,7 @@ impl Form {
 
     pub fn call(&self) -> htlc::Initiate {
         let swap = swap();
-        let call = htlc::Initiate::new(swap.redeemer, swap.timelock, swap.amount, swap.secret_hash);
+        let call = htlc::Initiate::new(&swap);
         if self.is_audited() { call.with_refundee(swap.initiator) } else { call }
     }
 

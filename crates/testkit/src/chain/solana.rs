@@ -171,7 +171,7 @@ pub fn system_account(lamports: u64) -> Account {
 
 /// The instruction that funds a swap.
 pub fn initiate(htlc: &Htlc, swap: &HtlcAccount) -> Instruction {
-    let call = Initiate::new(swap.redeemer, swap.timelock, swap.amount, swap.secret_hash);
+    let call = Initiate::new(swap);
     let call = if is_audited(htlc) { call.with_refundee(swap.initiator) } else { call };
     let roles = htlc.initiate_accounts(swap, Address::from(SPONSOR)).expect("valid").roles;
     let accounts = roles.into_iter().map(|role| AccountMeta { pubkey: role.address, is_signer: role.signer, is_writable: role.writable });

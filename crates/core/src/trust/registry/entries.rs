@@ -1,6 +1,7 @@
 //! What a registry holds: chains, assets, contracts and solvers.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use countersign_chains::taproot::InternalKey;
 use countersign_chains::{Account, ChainProfile, Family, Network, Pace, Span};
@@ -154,13 +155,14 @@ impl Chain {
         Timelock::new(units, self.family(), self.nominal_millis(units))
     }
 
-    /// Returns the time until a payment has its confirmations, in seconds: that of one more block than are required at the slower one of
-    /// the known paces, and at least one minute.
+    /// Returns the time until a payment has its confirmations, in whole seconds: that of one more block than are required at the slower one
+    /// of the known paces, and at least one minute.
     #[must_use]
-    pub fn confirmation_time(&self, confirmations: u64) -> u64 {
+    pub fn confirmation_time(&self, confirmations: u64) -> Duration {
         const MIN: u64 = 60;
         let blocks = confirmations.max(1).saturating_add(1);
-        u64::try_from(Span::Units(blocks).millis(self.pace.slowest()).div_ceil(1_000)).unwrap_or(u64::MAX).max(MIN)
+        let seconds = Span::Units(blocks).millis(self.pace.slowest()).div_ceil(1_000);
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX).max(MIN))
     }
 
     /// Returns how long a timelock takes at today's nominal pace, in milliseconds. For texts: it is only an approximation.
