@@ -15,7 +15,7 @@ use countersign_orders::countersign::evm::alloy_consensus::TxEip1559;
 use countersign_orders::countersign::evm::alloy_consensus::transaction::RlpEcdsaEncodableTx;
 use countersign_orders::countersign::evm::alloy_primitives::{Address, U256, hex};
 use countersign_orders::countersign::evm::{Fees, TxContext};
-use countersign_orders::countersign::{self, Context, Family, Policy, Refusal, Role};
+use countersign_orders::countersign::{self, Context, Family, Key, Policy, Refusal, Role};
 use countersign_orders::{Order, orders, tampered};
 use serde_json::{Map, Value};
 
@@ -84,7 +84,7 @@ fn time<E>(all: &HashMap<String, (Order, Signed)>, sign: impl Fn(&Order) -> Resu
 /// Verifies and signs an order with countersign.
 fn countersign(order: &Order) -> Result<Signed, Refusal> {
     let mut unsigned = countersign::verify(order.proposal(), &order.registry, &Policy::default())?.prepare(&order.context)?;
-    unsigned.sign(order.key.as_deref().unwrap_or_default())?;
+    unsigned.sign(&Key::parse(Family::Evm, order.key.as_deref().unwrap_or_default())?)?;
     Ok(unsigned.finish()?.transactions().into_iter().map(|transaction| (transaction.role, transaction.bytes)).collect())
 }
 

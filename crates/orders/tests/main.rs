@@ -85,7 +85,8 @@ fn every_order_gives_its_expected_bytes() {
             let mut unsigned = prepare(order).unwrap_or_else(|refusal| panic!("{}: {refusal}", order.id));
             assert_eq!(unsigned.family(), family);
             if let Some(key) = &order.key {
-                unsigned.sign(key).unwrap_or_else(|refusal| panic!("{}: {refusal}", order.id));
+                let key = Key::parse(family, key).unwrap();
+                unsigned.sign(&key).unwrap_or_else(|refusal| panic!("{}: {refusal}", order.id));
             }
             assert!(compare(order, unsigned) > 0, "{}: nothing was compared", order.id);
             assert!(!order.note.is_empty() && !order.source.is_empty(), "{}", order.id);

@@ -2,6 +2,8 @@
 
 mod recoveries;
 
+use std::time::Duration;
+
 use alloy_primitives::{B256, hex};
 use countersign_core::{Code, Refusal, Role};
 use countersign_testkit::{Case, TestResult, artefacts, attach, fixture, key, project, verified, wallet};

@@ -1,5 +1,6 @@
 //! What is sent: a transaction once, only the one that was kept, and none that expires. Receipts.
 
+use countersign::chains::UnixMillis;
 use countersign::tron::alloy_primitives::{B256, hex};
 use countersign::tron::{FundingPath, SignedTronTransaction, Tron as Family, TxContext, UnsignedOrder};
 use countersign::{ApprovalStep, BroadcastTransaction, Code};
@@ -12,7 +13,8 @@ use crate::tron::wallet::{NATIVE, order, tron};
 
 fn signed() -> (BroadcastTransaction, B256) {
     let case = case(countersign::Family::Tron, NATIVE);
-    let calls = TxContext::new([1, 2], [3; 8], 1_800_003_600_000, 1_800_000_000_000).with_approval(ApprovalStep::AsVerified);
+    let calls = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_800_003_600_000), UnixMillis::from_millis(1_800_000_000_000))
+        .with_approval(ApprovalStep::AsVerified);
     let mut unsigned: UnsignedOrder = order(NATIVE).prepare(FundingPath::SelfFunded(calls)).unwrap();
     unsigned.sign(&countersign_testkit::key::<Family>(&case)).unwrap();
     let signed = countersign::Signed::from(unsigned.finish().unwrap());

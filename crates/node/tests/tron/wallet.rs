@@ -1,6 +1,5 @@
 //! What a wallet signs: a reference block, and a preflight that refuses what was not verified.
 
-use countersign::chains::UnixMillis;
 use countersign::recover::Recovery;
 use countersign::tron::alloy_primitives::{Address as AbiAddress, U256, hex};
 use countersign::tron::recover::{self, Leg};

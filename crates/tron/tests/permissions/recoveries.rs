@@ -1,5 +1,6 @@
 //! Refunds and redemptions of an account whose permission has several keys.
 
+use countersign_core::chains::UnixMillis;
 use countersign_core::{Code, Refusal};
 use countersign_testkit::recover::record;
 use countersign_testkit::{TestResult, registry};
@@ -14,7 +15,8 @@ fn a_recovery_is_signed_under_a_permission() -> TestResult {
     let recovery = recover::refund(&record, recover::Leg::Source, registry())?;
     let keys = [Key::from_bytes(&[3; 32])?, Key::from_bytes(&[4; 32])?];
     let permission = Permission::new(2).with_keys(2, keys.each_ref().map(|key| (key.address().into(), 1)));
-    let calls = TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000).with_permission(permission);
+    let calls = TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000))
+        .with_permission(permission);
     let mut unsigned = recovery.prepare(calls.sent_by([7; 20].into()))?;
     for key in &keys {
         assert!(!unsigned.missing().is_empty());
@@ -33,7 +35,7 @@ fn a_redemption_under_a_permission_has_a_warning() -> TestResult {
     let hash = countersign_core::SecretHash::of(&secret);
     let record = record::<Tron>("tron-record-evm-v2", |order| order["source_swap"]["secret_hash"] = hash.to_string().into())?;
     let recovery = recover::redeem(&record, recover::Leg::Source, &secret, registry())?;
-    let calls = || TxContext::new([1, 2], [3; 8], 1_772_601_060_000, 1_772_601_000_000);
+    let calls = || TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000));
     let warned = |recovery: &recover::Recovery, calls: TxContext| {
         let warnings = recovery.prepare(calls.sent_by([7; 20].into()))?.warnings().clone();
         Ok::<_, Refusal>(warnings.list().iter().find(|warning| warning.code() == Code::SignatureUnverified).map(ToString::to_string))
