@@ -15,7 +15,7 @@
 //! | | types: `starknet-rust-core` 0.20, which `starknet-rust` re-exports | `starknet-rust` | the same |
 //! | | signers: `starknet-signers` 0.14 | `starknet-signer` | `sign_with_fn` with `[Felt; 2]` |
 //! | | signers: `starknet-rust-signers` 0.20 | `starknet-rust-signer` | the same |
-//! | Solana | `solana-transaction` 4.1, `solana-message` 4.2, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
+//! | Solana | `solana-transaction` 4.1, `solana-message` 4.3, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
 //! | | signers: `solana-signer` 3, with `solana-keypair` 3 | `solana-signer-3` | `sign_with_fn` with 64 bytes |
 //! | | signers: `solana-signer` 4, with `solana-keypair` 4 | `solana-signer-4` | the same |
 //! | Sui | `sui-sdk-types` 0.4 | `sui` | BCS: `matches_bytes`, `SigningRequest::message` |
