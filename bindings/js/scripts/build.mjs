@@ -8,7 +8,6 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { build as bundle } from "esbuild";
 import { ADAPTERS, BUILDS, DIST, FAMILIES, HERE, LARGER, ROOT, cacheFolder, localProgram, lockedVersion, targetFolder } from "./paths.mjs";
@@ -35,8 +34,6 @@ for (const name of wanted) made.delete(lineOf(name));
 writeStamp();
 
 try {
-  // Before anything is compiled, so that the sources whose paths are cut are there.
-  await step("sources", "cargo", ["fetch", "--quiet", "--locked", "--manifest-path", join(HERE, "Cargo.toml")]);
   const bindgen = await wasmBindgen();
   for (const name of wanted) {
     await compile(name, bindgen);
@@ -68,13 +65,10 @@ async function compile(name, bindgen) {
   const only = ["--no-default-features", "--features", name.replaceAll("+", ",")];
   const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : only;
   const args = ["build", "--release", "--locked", "--target", TARGET, "--manifest-path", join(HERE, "Cargo.toml"), ...families];
-  // Panic messages hold the paths of source files: the module must not depend on the machine that built it.
-  const sources = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry", "src");
-  const registries = existsSync(sources) ? readdirSync(sources).map((registry) => join(sources, registry)) : [];
-  const remap = [...registries, ROOT].map((path) => `--remap-path-prefix=${path.replace(/\/$/, "")}=`);
+  // `.ci/release-cargo`: the module must not depend on the folders of the machine that built it.
   const linker = join(HERE, "scripts", "link");
-  const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_ENCODED_RUSTFLAGS: remap.join("\x1f"), CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: linker };
-  await step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), ["cargo", ...args], env);
+  const env = { CARGO_TARGET_DIR: targetFolder(), CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER: linker };
+  await step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), [join(ROOT, ".ci", "release-cargo"), ...args], env);
   const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");
   await step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);
   mkdirSync(join(DIST, name), { recursive: true });
@@ -170,7 +164,7 @@ function hashOfInputs() {
   for (const folder of ["src", "lib", "adapters", "scripts"]) add(join(HERE, folder));
   for (const folder of readdirSync(join(ROOT, "crates")).filter((folder) => folder !== "cli")) add(join(ROOT, "crates", folder));
   const files = ["Cargo.toml", "Cargo.lock", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(HERE, name));
-  for (const file of [...files, join(ROOT, "Cargo.toml")]) hash.update(readFileSync(file));
+  for (const file of [...files, ...["Cargo.toml", ".ci/release-cargo", ".ci/release-rustc"].map((name) => join(ROOT, name))]) hash.update(readFileSync(file));
   return hash.digest("hex");
 }
 
