@@ -4,6 +4,8 @@
 //! Replace `sign` with what your wallet does. This one signs what the response says with alloy, and verifies nothing, which is what
 //! `docs/measure.md` measures and counts. It covers the EIP-1559 transactions of EVM chains.
 
+#![expect(clippy::print_stdout, clippy::arithmetic_side_effects, reason = "an example counts, and shows what it found")]
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::hint::black_box;
@@ -96,11 +98,11 @@ fn sign(order: &Order) -> Result<Option<Signed>, Box<dyn Error>> {
         return Ok(None);
     };
     let response: Value = serde_json::from_str(&order.response)?;
-    let result = &response["result"];
-    let Some(initiate) = result["initiate_transaction"].as_object() else { return Ok(None) };
+    let Some(result) = response.get("result") else { return Ok(None) };
+    let Some(initiate) = result.get("initiate_transaction").and_then(Value::as_object) else { return Ok(None) };
     let signer: PrivateKeySigner = key.parse()?;
 
-    let calls = [(Role::Approval, result["approval_transaction"].as_object()), (Role::Initiate, Some(initiate))];
+    let calls = [(Role::Approval, result.get("approval_transaction").and_then(Value::as_object)), (Role::Initiate, Some(initiate))];
     let calls = calls.into_iter().filter_map(|(role, call)| Some((role, call?)));
     let mut signed = Vec::new();
     for (nonce, (role, call)) in (*nonce..).zip(calls) {

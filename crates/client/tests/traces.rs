@@ -2,14 +2,14 @@
 use crate::world;
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use countersign_client::countersign::Policy;
 use countersign_client::driver::{DriveError, Driver, MemoryStore, NewOrder, OrderStore, Status};
 use countersign_client::{Api, AppId, Client, Flow, StreamExt};
-use tracing::Level;
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Level};
 use world::Worlds;
 use world::plan::Plan;
 
@@ -19,6 +19,9 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     fn listen(&self) -> DefaultGuard {
+        // While `tracing` knows one subscriber alone, a thread without it turns off what it meets first, for all threads.
+        static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+        LazyLock::force(&ANOTHER);
         let log = self.clone();
         let format = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_ansi(false).without_time();
         tracing::subscriber::set_default(format.with_writer(move || log.clone()).finish())

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use support::{Chain, terms};
-use tracing::Level;
+use tracing::subscriber::NoSubscriber;
+use tracing::{Dispatch, Level};
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
@@ -22,6 +23,8 @@ impl Write for Log {
 
 #[tokio::test]
 async fn an_endpoint_is_reported_by_its_host() {
+    // While `tracing` knows one subscriber alone, a thread without it turns off what it meets first, for all threads.
+    let _another = Dispatch::new(NoSubscriber::default());
     let log = Log::default();
     let writer = log.clone();
     let format = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_ansi(false).without_time();
