@@ -6,6 +6,7 @@ use std::sync::Arc;
 use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Verified, VerifiedRecord};
 
 use crate::client::Client;
+use crate::driver::trace;
 use crate::error::Error;
 use crate::request::Action;
 use crate::response::Answer;
@@ -144,6 +145,14 @@ impl<T: Transport> Flow<T> {
     /// [`Error::Refused`] if `sign` refuses, with [`Code::SignatureCount`] for the wrong number of signatures, or with
     /// [`Code::SignatureMalformed`] for one of another form: nothing was sent then. Or any other [`Error`].
     pub async fn instant_refund(
+        &self,
+        swap: &CreatedOrder,
+        sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
+    ) -> Result<Answer<Option<String>>, Error> {
+        trace::call(swap.id(), self.sign_instant_refund(swap, sign)).await
+    }
+
+    async fn sign_instant_refund(
         &self,
         swap: &CreatedOrder,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,

@@ -7,13 +7,15 @@ use countersign::json::At;
 use countersign::{Code, Leg, OrderRecord, Refusal, Registry, report::Origin};
 
 /// The number of outputs of a funding transaction that are searched for the deposit.
-const MAX_OUTPUTS: u32 = 64;
+/// A standard transaction has 400,000 weight units and an output to such an address 172, so it has no more of them.
+const MAX_OUTPUTS: u32 = 400_000 / 172;
 
 /// Returns the refund to the address `owner` whose sighashes equal `hashes`, the ones that the service wants signed.
 ///
-/// `fundings` are the outputs that hold the deposit. If none are given and the record names exactly one funding transaction, its
-/// first 64 outputs are tried, because the record does not contain the output's index. A match is safe whichever output it is: the
-/// hash commits to a refund of the whole deposit to the owner.
+/// `fundings` are the outputs that hold the deposit. If none are given and the record names exactly one funding transaction, each of its
+/// outputs is tried, because the record does not contain the output's index. A match is safe whichever output it is: the hash commits to a
+/// refund of the whole deposit to the owner. A deposit in several outputs needs `fundings`: without them its hashes are refused, although
+/// the service may be honest.
 ///
 /// # Errors
 ///

@@ -248,10 +248,17 @@ pub type ExtraParameters<'a> = &'a [(&'a str, &'a str)];
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Api {
     base: Url,
     app_id: Option<AppId>,
+}
+
+/// Shows the host alone: the path of a URL can be a key.
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("host", &self.base.host_str()).field("app_id", &self.app_id).finish()
+    }
 }
 
 impl Api {

@@ -1,5 +1,6 @@
 //! The order lifecycle without a driver: every family, every step in a separate process, and the refusals before anything is signed.
 use crate::support;
+use crate::traces::Log;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -332,6 +333,8 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
         if request.url.path().ends_with("/instant-refund-hash") { ok(&hashes) } else { serve(&fixture, Step::SourceFunded, request) }
     });
     let (flow, swap) = (flow(client, &fixture), stored(&fixture));
+    let log = Log::default();
+    let _listening = log.listen();
     let good = format!("{}83", "ab".repeat(64));
     for (signed, code) in [
         (Err(Refusal::new(Code::SecretHashMismatch, "/hashes/0")), "secret_hash_mismatch"),
@@ -341,6 +344,8 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
     ] {
         let error = flow.instant_refund(&swap, |_, _| signed).await.unwrap_err();
         assert_eq!(error.code().name(), code);
+        let reported = format!("order{{order=\"{}\"}}: countersign::refused: refused code=\"{code}\"", swap.id());
+        assert!(log.text().contains(&reported), "{reported} is missing:\n{}", log.text());
     }
     assert!(asked.lock().unwrap().iter().all(|line| line.starts_with("GET")));
     flow.instant_refund(&swap, |_, hashes| {

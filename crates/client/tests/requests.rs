@@ -159,7 +159,7 @@ fn nothing_private_is_printed() {
     let request = api.act(&OrderId::parse(ID).unwrap(), &Action::Redeem { secret: &secret });
     let printed = format!("{request:?} {api:?} {:?}", Action::Redeem { secret: &secret });
     // A path can hold the key of an account.
-    assert!(printed.contains("Request(PATCH service.example)") && !format!("{request:?}").contains("base"), "{printed}");
+    assert!(printed.contains("Request(PATCH service.example)") && !printed.contains("base/") && !printed.contains("/base"), "{printed}");
     assert!(!printed.contains("app-1") && !printed.contains("6b6b"), "{printed}");
 }
 

@@ -15,10 +15,10 @@ use world::plan::Plan;
 
 /// The lines of a subscriber.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn listen(&self) -> DefaultGuard {
+    pub(crate) fn listen(&self) -> DefaultGuard {
         // While `tracing` knows one subscriber alone, a thread without it turns off what it meets first, for all threads.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
         LazyLock::force(&ANOTHER);
@@ -27,7 +27,7 @@ impl Log {
         tracing::subscriber::set_default(format.with_writer(move || log.clone()).finish())
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -1,6 +1,7 @@
 //! The host's options.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use countersign::chains::address;
@@ -21,7 +22,7 @@ use countersign_node::Speed;
 ///     .with_account("base", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8");
 /// options.speed = Speed::Fast;
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
     /// The URL of the service.
@@ -46,6 +47,17 @@ pub struct Options {
     /// Whether the host's signers never send a payment by themselves. Otherwise an order counts as paid from the moment its payment is
     /// handed out, so that it is not paid twice if the machine ends before the reply.
     pub sign_only: bool,
+}
+
+/// Shows the host of the service alone: the path of a URL can be a key.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { service, app_id, accounts, signers, relayer, trust_the_service, pace, speed, sign_only } = self;
+        let mut options = f.debug_struct("Options");
+        options.field("service", &service.host_str()).field("app_id", app_id).field("accounts", accounts).field("signers", signers);
+        options.field("relayer", relayer).field("trust_the_service", trust_the_service).field("pace", pace);
+        options.field("speed", speed).field("sign_only", sign_only).finish()
+    }
 }
 
 impl Options {

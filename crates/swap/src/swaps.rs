@@ -212,7 +212,8 @@ impl Swaps {
 
     /// Asks for the refund of a stored order whose source is a Bitcoin-like chain, before its timelock ends. The solver has to sign it too, and
     /// does so if it has not paid. The hashes to sign are computed again from the verified record, and each commits to a refund of the whole
-    /// deposit to the owner. Ends with [`Event::Stopped`] and the reason `refunding` once the service has the owner's signatures: follow the
+    /// deposit to the owner. A deposit in several outputs is refused here: the program takes them (`instant-refund --funding`), and the refund
+    /// after the timelock needs nobody. Ends with [`Event::Stopped`] and the reason `refunding` once the service has the owner's signatures: follow the
     /// order to see the refund.
     ///
     /// # Errors

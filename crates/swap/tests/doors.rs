@@ -195,6 +195,7 @@ fn what_only_json_can_get_wrong_is_refused_at_its_member() {
 #[test]
 fn a_setup_that_is_printed_shows_no_secret() {
     let mut setup = Setup::new(options(), Registry::from_json(&registry()).unwrap(), NOW);
+    setup.options.service = Url::parse("https://service.example/hidden-key").unwrap();
     setup.options.app_id = Some(AppId::new("hidden-application").unwrap());
     setup.nodes = NodeConfig::from_json(br#"{"base": ["https://base.example/hidden-key"]}"#).unwrap();
     setup.documents = vec![("phrase".to_owned(), countersign_swap::Zeroizing::new(b"hidden words".to_vec()))];

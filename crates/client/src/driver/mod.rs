@@ -33,7 +33,7 @@ mod parties;
 mod progress;
 mod release;
 mod run;
-mod trace;
+pub(crate) mod trace;
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -9,6 +9,7 @@ use tracing::{Instrument as _, Span, debug, info, info_span, warn};
 use super::decide::Status;
 use super::journal::Event;
 use super::progress::{DriveError, Progress, Trouble};
+use crate::error::Error;
 use crate::request::OrderId;
 
 /// The target of the event for each refusal, so that a subscriber can count them by code.
@@ -34,6 +35,18 @@ pub(super) async fn step(id: &OrderId, step: impl Future<Output = Result<Progres
         match &result {
             Ok(progress) => took(progress),
             Err(error) => failed(error),
+        }
+        result
+    };
+    reported.instrument(span(id)).await
+}
+
+/// Runs a call to the service in the span of its order, and reports what refuses it.
+pub(crate) async fn call<T>(id: &OrderId, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let reported = async {
+        let result = call.await;
+        if let Err(Error::Refused(refusal)) = &result {
+            refused(refusal);
         }
         result
     };

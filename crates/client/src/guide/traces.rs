@@ -5,15 +5,15 @@
 //!
 //! | span | level | fields | around |
 //! |---|---|---|---|
-//! | `order` | info | `order` | one step of an order: [`Driver::advance`](crate::driver::Driver::advance), [`Driver::refund`](crate::driver::Driver::refund) |
+//! | `order` | info | `order` | one step of an order ([`Driver::advance`](crate::driver::Driver::advance), [`Driver::refund`](crate::driver::Driver::refund)), and [`Flow::instant_refund`](crate::Flow::instant_refund) |
 //! | `chain` | debug | `chain` | a question to the endpoints of a chain |
 //! | `endpoint` | debug | `endpoint`: the host | what one endpoint is asked, inside `chain` |
 //!
 //! | event | target | level | fields |
 //! |---|---|---|---|
-//! | `created`, `not created` | `countersign_client` | info, warn | `code` of the error |
+//! | `created`, `not created`, `nothing was signed`, `the store failed` | `countersign_client` | info, warn | `code` of the error, where it has one |
 //! | `step` | `countersign_client` | debug | `status`, `acted`, `is_paid`, `trouble`: names as in the JSON of the program |
-//! | `journal` | `countersign_client` | info | `event`: a line that was written, such as `secret_leaving` |
+//! | `journal` | `countersign_client` | info | `event`: a line that the driver wrote, such as `secret_leaving`. Hosts and the program write lines of their own, which are not reported |
 //! | `refused` | `countersign::refused` | warn | `code` and `blame` of a [`Refusal`](countersign::Refusal) |
 //! | `response`, `failed` | `countersign_client` | debug | `method`, `host`, `path`, `attempt`, `status`, `code`, `again` |
 //! | `answered`, `not answered` | `countersign_node` | debug | `endpoint`, `method`, `status`, `bytes`, `code` |
