@@ -113,6 +113,29 @@ fn the_skill_names_every_flag_that_decides_for_a_person() {
 }
 
 #[test]
+fn the_skill_leaves_every_command_that_takes_a_key_to_a_person() {
+    let skill = text("docs/skill/SKILL.md");
+    let section = |title: &str| skill.split_once(&format!("\n## {title}\n")).unwrap().1.split("\n## ").next().unwrap();
+    let person = code(section("What a person does"));
+    let is_named = |command: &str| person.iter().any(|code| format!("{code} ").starts_with(&format!("countersign {command} ")));
+    let mut count = 0;
+    for (command, help) in helps() {
+        let keys: Vec<_> = options(&help).into_iter().filter(|flag| flag.contains("-key-")).collect();
+        // This key signs a receipt and no order, so the command itself may run without it.
+        let pays = keys.iter().any(|flag| *flag != "--receipt-key-file");
+        // The keys of `batch` are in its lines.
+        if pays || command == "batch" {
+            count += 1;
+            assert!(is_named(&command), "{command}");
+        } else if !keys.is_empty() {
+            assert!(flags(section("Keys")).contains("--receipt-key-file"), "{command}");
+        }
+    }
+    assert!(count > 8, "{count}");
+    assert!(!is_named("quote") && !is_named("order"));
+}
+
+#[test]
 fn the_skill_has_every_exit_code() {
     let home = Home::new("agents-codes");
     let help = out(&home.run(NOWHERE, &["--help"]));
