@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         return Err(usage("no signature: pass --signature or --signatures"));
     }
     let (registry, policy) = args.trust.read_to_pay()?;
-    let texts = args.case.read(Some(&args.wallet))?;
+    let texts = args.case.read(Some(&args.wallet), "")?;
     texts.open(|values| {
         let case = values.case()?;
         let mut order = case.prepare(&registry, &policy)?;

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         return stored(args, id, session);
     }
     let (registry, policy) = args.trust.read_to_pay()?;
-    show_documents(args, &args.case.read(None)?, &registry, &policy, None, session)
+    show_documents(args, &args.case.read(None, "; or an order of `countersign orders` by its id")?, &registry, &policy, None, session)
 }
 
 /// Shows an order that was created here, with the documents, the pins and the policy that it was paid with. What the service states today,

@@ -51,7 +51,7 @@ impl TrustArgs {
 
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
         let registry = self.registry.read()?.ok_or_else(|| {
-            usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file")
+            usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file; `countersign init` makes both")
         })?;
         let policy = match &self.policy {
             Some(path) => Some(path.clone()),
@@ -83,7 +83,7 @@ pub(crate) fn registry(path: &Path) -> Result<Registry, Failure> {
 #[derive(Args)]
 pub(crate) struct CaseArgs {
     /// A case in the format of `countersign batch`: one object with request, response, order and wallet; `-` is stdin.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "response"], required_unless_present_all = ["request", "response"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["request", "response"])]
     case: Option<PathBuf>,
     /// The create-order request that the wallet sent.
     #[arg(long, value_name = "FILE", requires = "response")]
@@ -157,7 +157,11 @@ pub(crate) struct Values<'t> {
 }
 
 impl CaseArgs {
-    pub(crate) fn read(&self, wallet: Option<&WalletArgs>) -> Result<Texts, Failure> {
+    /// Reads the documents. `or` is what else the command takes in their place.
+    pub(crate) fn read(&self, wallet: Option<&WalletArgs>, or: &str) -> Result<Texts, Failure> {
+        if self.case.is_none() && self.request.is_none() {
+            return Err(usage(format_args!("no order: name its documents with --case, or with --request and --response{or}")));
+        }
         let text = |path: &Option<PathBuf>| path.as_deref().map(read).transpose();
         Ok(Texts {
             case: text(&self.case)?,

@@ -106,7 +106,7 @@ enum Command {
     #[command(after_help = init::EXAMPLES)]
     Init(Box<init::Args>),
     /// Shows what signing a response would lock, where and until when, or why the response is refused; or a stored order, and how it ended.
-    #[command(after_help = explain::EXAMPLES, mut_arg("case", |case| case.required_unless_present_any(["stored"])))]
+    #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Args),
     /// Verifies the documents of a receipt again, and compares the verdict with the one that was written down.
     #[command(after_help = receipt::EXAMPLES)]
@@ -121,7 +121,7 @@ enum Command {
     #[command(after_help = attach::EXAMPLES)]
     Attach(attach::Args),
     /// Proves that a transaction which a wallet sent is one of the order's, or shows where it differs.
-    #[command(after_help = matches::EXAMPLES, mut_arg("case", |case| case.required_unless_present_any(["stored"])))]
+    #[command(after_help = matches::EXAMPLES)]
     Match(matches::Args),
     /// Redeems or refunds from an order record alone, without the service.
     #[command(after_help = recover::EXAMPLES)]

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let order = countersign::verify(proposal, &registry, &policy).map_err(Failure::RefusedAfterPaying)?;
         return print(&order, &find(args, &order, &registry, session)?, None, session);
     }
-    let texts = args.case.read(None)?;
+    let texts = args.case.read(None, "; or an order of this program with --stored")?;
     texts.open(|values| {
         let order = values.case().and_then(|case| case.verify(&registry, &policy)).map_err(Failure::RefusedAfterPaying)?;
         print(&order, &find(args, &order, &registry, session)?, values.id(), session)

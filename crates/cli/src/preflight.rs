@@ -47,6 +47,14 @@ impl Problems {
         }
     }
 
+    /// Adds what to do to each problem of the network.
+    pub(crate) fn advise_on_network(&mut self, advice: &str) {
+        for problem in &mut self.network {
+            problem.push_str("; ");
+            problem.push_str(advice);
+        }
+    }
+
     /// Returns whether nothing was found so far.
     pub(crate) const fn is_empty(&self) -> bool {
         self.input.is_empty() && self.refused.is_empty() && self.network.is_empty()
@@ -324,8 +332,11 @@ pub(crate) async fn check_nodes(problems: &mut Problems, nodes: &Arc<Nodes<Http>
             open.remove(&chain);
         }
     }
-    for (chain, (missing, found)) in open {
-        problems.network.push(format!("{chain}: {missing} more of its endpoints must answer: {}", found.join("; ")));
+    for (chain, (missing, mut found)) in open {
+        found.sort_unstable();
+        problems
+            .network
+            .push(format!("{chain}: {missing} more of its endpoints must answer as the chain's rules demand: {}", found.join("; ")));
     }
 }
 

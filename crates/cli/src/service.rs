@@ -75,7 +75,7 @@ impl ServiceArgs {
         session: &Session,
     ) -> Result<Client<Http>, Failure> {
         let (base, origin) =
-            base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file"))?;
+            base.ok_or_else(|| usage("no service: pass --base-url, or set COUNTERSIGN_BASE_URL or base_url in the configuration file; `countersign init` makes one"))?;
         let app_id = if let Some(file) = &self.app_id_file {
             Some(app_id(file)?)
         } else if let Some(id) = env::var(APP_ID).ok().filter(|id| !id.is_empty()) {

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let (registry, policy) = args.trust.read_to_pay()?;
-    let texts = args.case.read(Some(&args.wallet))?;
+    let texts = args.case.read(Some(&args.wallet), "")?;
     texts.open(|values| {
         let case = values.case()?;
         let order = match args.key.read(session)? {

@@ -67,6 +67,7 @@ impl Checks<'_> {
         }
         service::run(self.session, async {
             preflight::check_nodes(problems, &nodes, registry, &names).await;
+            problems.advise_on_network("name other endpoints, or take the chain out of the file");
             for name in &names {
                 warnings.extend(preflight::said(&nodes.chain_preconditions(name, &Policy::default()).await));
             }
