@@ -57,19 +57,13 @@ async function bundleScripts() {
 /** Returns the page with its policy. */
 function page() {
   const policy = [
-    "default-src 'none'",
-    "script-src 'self' 'wasm-unsafe-eval'",
+    "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'",
     // The workers start from a blob, so that they have this policy too.
     "worker-src 'self' blob:",
-    "connect-src 'self'",
-    "img-src 'self'",
-    "style-src 'self'",
+    "connect-src 'self'", "img-src 'self'", "style-src 'self'",
     // The page of an order has a style of its own. Its frame has this policy too, besides the page's own, which allows that one style only.
     "style-src-elem 'self' 'unsafe-inline'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types countersign",
+    "base-uri 'none'", "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types countersign",
   ].join("; ");
   const families = FAMILIES.map((family, place) =>
     `<label class="family"><input type="radio" name="family" value="${family}"${place === 0 ? " checked" : ""}><span>${NAMES[family]}</span></label>`);

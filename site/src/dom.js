@@ -12,7 +12,6 @@ export function make(tag, properties = {}, ...children) {
   element.append(...children.filter((child) => child !== undefined && child !== false));
   return element;
 }
-
 /** Returns an element of the page. */
 export const by = (id) => document.getElementById(id);
 
@@ -21,6 +20,5 @@ export function rows(pairs) {
   const kept = pairs.filter(([, value]) => value !== undefined && value !== "");
   return make("dl", { class: "why" }, ...kept.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 }
-
 /** Returns text as code. */
 export const code = (text) => make("code", {}, text);

@@ -3,7 +3,6 @@
 /** How long one answer may take, in milliseconds, once the module is loaded. */
 const PATIENCE = 8_000;
 const PATIENCE_LOADING = 60_000;
-
 /** What went wrong with a worker, in words for people. */
 export class Stopped extends Error {}
 
@@ -15,36 +14,30 @@ const trusted = globalThis.trustedTypes?.createPolicy("countersign", {
     return url;
   },
 }) ?? { createHTML: (html) => html, createScriptURL: (url) => url };
-
 /** Returns the markup of the page of an order for its frame, which runs no script. */
 export const frameMarkup = (html) => trusted.createHTML(html);
 
 /** One worker, which is started when it is first asked, and again after it was stopped. */
 export class Engine {
-  #script;
-  #worker;
-  #loaded = false;
+  #script; #worker; #loaded = false;
   #queue = Promise.resolve();
 
   /** @param {string} script the worker's file, beside the page */
   constructor(script) {
     this.#script = new URL(script, document.baseURI).href;
   }
-
   /** Asks the worker. Questions are answered one after the other. */
   ask(question) {
     const answer = this.#queue.then(() => this.#one(question));
     this.#queue = answer.catch(() => {});
     return answer;
   }
-
   /** Stops the worker. Its memory is free again. */
   stop() {
     this.#worker?.terminate();
     this.#worker = undefined;
     this.#loaded = false;
   }
-
   #one(question) {
     return new Promise((resolve, reject) => {
       const worker = (this.#worker ??= start(this.#script));
@@ -71,7 +64,6 @@ export class Engine {
 
 /** Starts a worker. One that comes from a blob has the policy of the page, so that it cannot reach another origin either. */
 function start(script) {
-  const source = new Blob([`import ${JSON.stringify(script)};`], { type: "text/javascript" });
-  const url = URL.createObjectURL(source);
+  const url = URL.createObjectURL(new Blob([`import ${JSON.stringify(script)};`], { type: "text/javascript" }));
   return new Worker(trusted.createScriptURL(url), { type: "module" });
 }

@@ -6,13 +6,8 @@ export const MAX_BYTES = 4096;
 
 /** A grid of bytes; `label` is the payload's name for screen readers, and `change(index, byte)` is called for each byte that is changed. */
 export class Grid {
-  #bytes;
-  #change;
-  #cells = [];
-  #columns;
-  #current = 0;
-  #digit = "";
-  #topics = [];
+  #bytes; #change; #columns;
+  #cells = []; #topics = []; #current = 0; #digit = "";
   #info = make("p", { class: "quiet info" });
 
   constructor(label, bytes, change) {
@@ -33,7 +28,6 @@ export class Grid {
     this.element = make("div", { class: "payload" }, make("p", { class: "quiet" }, help), table, this.#info);
     this.update(this.#bytes);
   }
-
   /** Shows other bytes of the same length. */
   update(bytes) {
     this.#bytes = bytes.slice(0, this.#cells.length);
@@ -44,7 +38,6 @@ export class Grid {
     });
     this.#describe();
   }
-
   /** Colours the bytes by what they are, and marks those that differ from the honest order and those that were refused. */
   mark(coverage, base, range) {
     this.#topics = this.#cells.map((_, index) => coverage.find(({ start, end }) => start !== null && start <= index && index < end));
@@ -56,12 +49,10 @@ export class Grid {
     });
     this.#describe();
   }
-
   /** Moves the focus to a byte. */
   focus(index) {
     this.#cells[Math.min(Math.max(index, 0), this.#cells.length - 1)]?.focus();
   }
-
   #describe() {
     const byte = this.#bytes[this.#current] ?? 0;
     const topic = this.#topics[this.#current];
@@ -70,7 +61,6 @@ export class Grid {
     this.#info.textContent = `Byte ${this.#current} of ${this.#bytes.length}: 0x${byte.toString(16).padStart(2, "0")} (${byte})${what}`;
     this.#cells[this.#current]?.setAttribute("aria-label", `byte ${this.#current}: ${byte.toString(16).padStart(2, "0")}${what}`);
   }
-
   #moved(index) {
     const before = this.#cells[this.#current];
     before.tabIndex = -1;
@@ -80,12 +70,10 @@ export class Grid {
     this.#cells[index].tabIndex = 0;
     this.#describe();
   }
-
   #flip(index) {
     this.#cells[index].focus();
     this.#change(index, this.#bytes[index] ^ 1);
   }
-
   #press(event) {
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.#columns, ArrowDown: this.#columns, Home: -this.#current, End: this.#bytes.length - 1 - this.#current };
     const { key } = event;

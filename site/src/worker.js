@@ -1,8 +1,6 @@
 // The worker that verifies: it loads one build of the module, and judges documents.
 import { judge, writePage } from "./judge.js";
-
 let loading;
-
 /** Loads the build that the first question names; each worker has one. */
 function load(build) {
   loading ??= (async () => {
