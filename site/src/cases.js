@@ -21,11 +21,11 @@ async function fetchText(path) {
     throw new Error(`${path} cannot be loaded from the server of this page (${error.message})`);
   }
 }
-
 const loadJson = async (path) => JSON.parse(await load(path));
-
 /** Returns what is the same for all families: codes, losses, libraries. */
 export const common = () => loadJson("common.json");
+/** Returns the published keys of the corpus, which are worth nothing. */
+export const keys = () => loadJson("keys.json");
 
 /** Returns the index of a family, with each case's attack in words. */
 export async function index(family) {
@@ -33,7 +33,6 @@ export async function index(family) {
   const all = cases.map((one) => ({ ...one, ...(one.attack === undefined ? {} : attacks[one.attack]) }));
   return { start, byId: new Map(all.map((one) => [one.id, one])), honest: all.filter(({ id }) => id.startsWith("accept/")), attacks: attacksOf(all) };
 }
-
 const LOSSES = ["funds", "fees", "time", "privacy", "display", "nothing"];
 
 /** Returns the tampered cases, those of the service first that can cost most, and kinds in turn: twenty cases of one kind in a row show one thing only. */
@@ -52,12 +51,13 @@ function attacksOf(all) {
 export async function open(family, one) {
   const [lines, registry] = await Promise.all([loadJson(`${family}/${one.part}.json`), load(one.registry ?? "registry.json")]);
   const line = lines[one.place];
+  return { line, documents: cut(line, registry, one.policy), isWhole: read(line).value !== undefined };
+}
+
+/** Cuts a line into its documents, each as it is spelled there; what is missing is empty. */
+export function cut(line, registry, policy) {
   const whole = read(line).value;
-  const cut = (name) => {
-    const value = whole && find(whole, `/${name}`);
-    return value ? line.slice(value.start, value.end) : "";
-  };
-  const documents = { registry, policy: one.policy === undefined ? "" : JSON.stringify(one.policy) };
-  for (const name of ["response", "order", "request", "wallet"]) documents[name] = cut(name);
-  return { line, documents, isWhole: whole !== undefined };
+  const parts = ["response", "order", "request", "wallet"].map((name) => [name, whole && find(whole, `/${name}`)]);
+  const documents = Object.fromEntries(parts.map(([name, value]) => [name, value ? line.slice(value.start, value.end) : ""]));
+  return { ...documents, registry, policy: policy === undefined ? "" : JSON.stringify(policy) };
 }

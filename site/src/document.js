@@ -2,7 +2,7 @@
 import { decode, replace } from "./bytes.js";
 import { make } from "./dom.js";
 import { Grid, MAX_BYTES } from "./grid.js";
-import { find, read, spell } from "./json.js";
+import { find, place, read, spell } from "./json.js";
 
 /** Most characters of a document here. The module takes 16 MiB; a text field would hang the page. */
 export const MAX_TEXT = 1024 * 1024;
@@ -13,13 +13,8 @@ let ids = 0;
 
 /** A document: `name` is its place in the batch contract, `response` or `order`. */
 export class DocumentView {
-  #name;
-  #base;
-  #hooks;
-  #rows = [];
-  #coverage = [];
-  #refused;
-  #isText = false;
+  #name; #base; #hooks; #refused;
+  #rows = []; #coverage = []; #isText = false;
   #state = make("span", { class: "state" });
   #body = make("div", { class: "body" });
 
@@ -31,35 +26,33 @@ export class DocumentView {
     this.element = make("details", { class: "card document", open: isOpen, toggle: () => this.#draw() }, summary, this.#body);
     this.text = "";
   }
-
-  /** Shows a document of another order. `base` is the honest one; undefined if there is nothing to compare with. */
+  /** Shows a document of another order. `base` is the honest one; undefined if there is nothing to compare with. One that differs is open. */
   show(text, base) {
     this.text = text;
     this.#base = base;
     this.#refused = undefined;
+    if (base !== undefined && base !== text) this.element.open = true;
     const isOwn = base === undefined && text === "";
     this.#isText = isOwn || text.length > MAX_MEMBERS_TEXT || (text !== "" && "problem" in read(text));
     this.#draw(true);
   }
-
   /** Takes what the bytes are; locations are those of the whole order. */
   cover(coverage) {
     this.#coverage = coverage.filter(({ at }) => at.startsWith(`/${this.#name}/`)).map((one) => ({ ...one, at: one.at.slice(this.#name.length + 1) }));
     this.#markRows();
   }
-
   /** Marks the place of a refusal; undefined for none. Returns whether it is in this document. */
   refuse(at) {
-    const [, pointer, start, end] = /^([^#]*)(?:#(\d+)-(\d+))?$/.exec(at ?? "") ?? [];
+    const { pointer, range } = place(at ?? "");
     const prefix = `/${this.#name}`;
-    const isHere = at !== undefined && (pointer === prefix || pointer.startsWith(`${prefix}/`));
-    this.#refused = isHere ? { pointer: pointer.slice(prefix.length), range: start === undefined ? undefined : [Number(start), Number(end)] } : undefined;
+    const isHere = pointer === prefix || pointer.startsWith(`${prefix}/`);
+    if (!isHere && !this.#refused) return false;
+    this.#refused = isHere ? { pointer: pointer.slice(prefix.length), range } : undefined;
     if (isHere) this.element.open = true;
     this.#draw();
     this.#markRows();
     return isHere;
   }
-
   /** Moves the focus to the refused place, or else to the first change. Returns whether there is one. */
   reveal(isFocus = true) {
     const row = this.#refusedRow() ?? this.#rows.find(({ row: line }) => line.classList.contains("changed"));
@@ -69,38 +62,26 @@ export class DocumentView {
     if (isFocus) row.grid && this.#refused?.range ? row.grid.focus(this.#refused.range[0]) : (row.input ?? row.toggle ?? row.row).focus();
     return true;
   }
-
   #draw(isNew = false) {
     if (isNew) {
       this.#rows = [];
       this.#body.replaceChildren();
     }
     if (!this.element.open || this.#body.childElementCount > 0) return this.#markState();
-    const mode = (isText, label) =>
-      make("button", { type: "button", "aria-pressed": String(this.#isText === isText), click: () => this.#switch(isText) }, label);
+    const mode = (isText, label) => make("button", { type: "button", "aria-pressed": String(this.#isText === isText), click: () => this.#switch(isText) }, label);
     this.#body.append(make("div", { class: "modes", role: "group", "aria-label": `${this.#name}: how it is shown` }, mode(false, "Members"), mode(true, "Text")));
     if (this.#isText) this.#drawText();
     else this.#drawMembers();
     this.#markRows();
   }
-
   #switch(isText) {
     this.#isText = isText;
     this.#draw(true);
     this.#body.querySelector("[aria-pressed=true]").focus();
   }
-
   #drawText() {
-    const take = (area) => {
-      if (area.value.length > MAX_TEXT) {
-        this.#tooLong(area.value.length);
-        area.value = this.text;
-        return;
-      }
-      this.#set(area.value);
-    };
     const area = make("textarea", {
-      "aria-label": `text of the ${this.#name}`, spellcheck: "false", autocomplete: "off", rows: 14, input: ({ target }) => take(target),
+      "aria-label": `text of the ${this.#name}`, spellcheck: "false", autocomplete: "off", rows: 14, input: ({ target }) => this.#take(target, this.text) && this.#set(target.value),
       // Before the browser lays it out: sixteen megabytes in a text field would stop the page.
       paste: (event) => {
         const { length } = event.clipboardData?.getData("text/plain") ?? "";
@@ -112,11 +93,16 @@ export class DocumentView {
     area.value = this.text;
     this.#body.append(area);
   }
-
+  /** Returns whether what was typed into a field can be taken; what is too long is put back. */
+  #take(field, before) {
+    if (field.value.length <= MAX_TEXT) return true;
+    this.#tooLong(field.value.length);
+    field.value = before;
+    return false;
+  }
   #tooLong(length) {
     this.#hooks.say(`The text was not taken: it has ${length} characters, and this page takes at most ${MAX_TEXT}. The program and the library take 16 MiB.`);
   }
-
   #drawMembers() {
     if (this.text === "") return void this.#body.append(make("p", { class: "quiet" }, "None. Choose Text to write one."));
     const { value, problem } = read(this.text);
@@ -127,7 +113,6 @@ export class DocumentView {
     this.#addRows(list, root.members);
     if (this.#rows.length >= MAX_ROWS) this.#body.append(make("p", { class: "quiet" }, `Only the first ${MAX_ROWS} members are shown. Choose Text for all.`));
   }
-
   #addRows(list, members) {
     for (const { key, value } of members) {
       if (this.#rows.length >= MAX_ROWS) return;
@@ -148,29 +133,22 @@ export class DocumentView {
         row.input.value = value.text;
       }
       if (bytes) {
-        row.toggle = make("button", { type: "button", class: "small", "aria-expanded": "false", "aria-label": `${bytes.length} bytes of ${path}`, click: () => this.#toggleGrid(row) }, `${bytes.length} bytes`);
+        row.toggle = make("button", { type: "button", class: "small", "aria-expanded": "false", "aria-label": `${bytes.length} bytes of ${path}`, click: () => (row.grid ? this.#closeGrid(row) : this.#openGrid(row)) }, `${bytes.length} bytes`);
       }
       const label = row.input ? make("label", { for: id }, key) : make("span", { class: "label" }, key);
       row.row = make("li", { class: "row" }, make("div", { class: "field" }, label, row.input, row.what, row.toggle), row.was);
       list.append(row.row);
     }
   }
-
   /** Names a value for screen readers. */
   #path(value) {
     return `${this.#name} ${value.pointer.slice(1).replaceAll("/", " ")}`;
   }
-
   #type(row, input) {
-    if (input.value.length > MAX_TEXT) {
-      this.#tooLong(input.value.length);
-      input.value = row.value.text;
-      return;
-    }
+    if (!this.#take(input, row.value.text)) return;
     const { start, end, kind } = row.value;
     this.#splice(start, end, spell(input.value, kind));
   }
-
   /** Replaces a part of the text. The members stay the same, so their fields do too, with the focus in one of them. */
   #splice(start, end, text) {
     this.#set(this.text.slice(0, start) + text + this.text.slice(end), () => {
@@ -190,13 +168,11 @@ export class DocumentView {
       });
     });
   }
-
   /** Returns the values that have rows, in the order of the rows. */
   #listed(value) {
     const list = (members) => members.flatMap(({ value: one }) => [one, ...(one.members && !decode(one) ? list(one.members) : [])]);
     return list(value.members ? value.members : [{ value }]);
   }
-
   #set(text, then) {
     this.text = text;
     then?.();
@@ -204,12 +180,6 @@ export class DocumentView {
     this.#markRows();
     this.#hooks.changed(this.#name);
   }
-
-  #toggleGrid(row) {
-    if (row.grid) this.#closeGrid(row);
-    else this.#openGrid(row);
-  }
-
   #openGrid(row) {
     if (row.grid || !row.bytes) return;
     const change = (index, byte) => {
@@ -222,13 +192,11 @@ export class DocumentView {
     row.toggle.setAttribute("aria-expanded", "true");
     this.#markRows();
   }
-
   #closeGrid(row) {
     row.grid.element.remove();
     row.grid = undefined;
     row.toggle.setAttribute("aria-expanded", "false");
   }
-
   #refusedRow() {
     if (!this.#refused) return undefined;
     // A missing member has no row of its own: then the object without it is marked.
@@ -238,10 +206,10 @@ export class DocumentView {
     }
     return undefined;
   }
-
   #markRows() {
     const base = this.#base === undefined || this.#base === "" ? undefined : read(this.#base).value;
     const refused = this.#refusedRow();
+    const owner = this.#name === "registry" ? "The pinned registry" : "The honest order";
     for (const row of this.#rows) {
       const { pointer } = row.value;
       const honest = base && find(base, pointer);
@@ -252,7 +220,7 @@ export class DocumentView {
       row.row.classList.toggle("refused", row === refused);
       row.input?.toggleAttribute("aria-invalid", row === refused);
       const gone = !isLeaf && honest?.members?.filter(({ key }) => !row.value.members.some((member) => member.key === key)).map(({ key }) => key);
-      const was = isChanged ? (honest ? `Honest order: ${shorten(spelling)}` : "The honest order does not have it.") : gone?.length ? `Missing here: ${gone.join(", ")}` : "";
+      const was = isChanged ? (honest ? `${owner}: ${shorten(spelling)}` : `${owner} does not have it.`) : gone?.length ? `Missing here: ${gone.join(", ")}` : "";
       row.was.hidden = was === "";
       row.was.textContent = was;
       const covered = this.#coverage.filter(({ at }) => at === pointer);
@@ -262,7 +230,6 @@ export class DocumentView {
     }
     this.#markState();
   }
-
   #markState() {
     const isChanged = this.#base !== undefined && this.#base !== this.text;
     this.#state.textContent = this.#refused ? "refused here" : isChanged ? "changed" : "";

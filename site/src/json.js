@@ -4,7 +4,6 @@
 /** Most levels and values that are shown as members. Text beyond this is still verified. */
 export const MAX_DEPTH = 64;
 export const MAX_VALUES = 20_000;
-
 const SPACE = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
@@ -31,15 +30,11 @@ export function read(text) {
     if (found) position = pattern.lastIndex;
     return found?.[0];
   };
-  const expect = (character) => {
-    if (text[position] !== character) throw new Problem(`the text is not JSON from character ${position + 1} on`);
-    position += 1;
+  const fail = () => {
+    throw new Problem(`the text is not JSON from character ${position + 1} on`);
   };
-  const string = () => {
-    const token = skip(STRING);
-    if (token === undefined) throw new Problem(`the text is not JSON from character ${position + 1} on`);
-    return JSON.parse(token);
-  };
+  const expect = (character) => (text[position] === character ? (position += 1) : fail());
+  const string = () => JSON.parse(skip(STRING) ?? fail());
   const value = (pointer, depth) => {
     if (depth > MAX_DEPTH) throw new Problem(`the text is nested deeper than ${MAX_DEPTH} levels`);
     values += 1;
@@ -47,15 +42,9 @@ export function read(text) {
     skip(SPACE);
     const start = position;
     const open = text[position];
-    if (open === '"') {
-      const inner = string();
-      return { kind: "string", start, end: position, pointer, text: inner };
-    }
-    if (open !== "{" && open !== "[") {
-      const token = skip(SCALAR);
-      if (token === undefined) throw new Problem(`the text is not JSON from character ${position + 1} on`);
-      return { kind: "scalar", start, end: position, pointer, text: token };
-    }
+    // The members of a literal are computed in their order, so that the position is the one behind the text.
+    if (open === '"') return { kind: "string", start, pointer, text: string(), end: position };
+    if (open !== "{" && open !== "[") return { kind: "scalar", start, pointer, text: skip(SCALAR) ?? fail(), end: position };
     position += 1;
     const [kind, close] = open === "{" ? ["object", "}"] : ["array", "]"];
     const members = [];
@@ -99,6 +88,12 @@ export function find(value, pointer) {
     found = found?.members?.find((member) => member.key === key)?.value;
   }
   return found;
+}
+
+/** Splits a location into its pointer, whose keys may have any character, and its range of bytes, which is undefined if it has none. */
+export function place(at) {
+  const [, pointer, start, end] = /^(.*?)(?:#(\d+)-(\d+))?$/s.exec(at);
+  return { pointer, range: start === undefined ? undefined : [Number(start), Number(end)] };
 }
 
 /** Returns the JSON of what somebody typed in place of a value: a scalar stays one as long as it reads as one. */

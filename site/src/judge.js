@@ -9,7 +9,7 @@
 
 /**
  * Verifies, prepares and signs an order as far as it gets, with a build of the JavaScript package. `line` is the whole line of a corpus case,
- * whose text decides if it cannot be cut into documents without loss.
+ * whose text decides if it cannot be cut into documents without loss; `isLineOnly` says that its documents alone would be accepted.
  */
 export function judge(module, documents, line) {
   const parts = { refusal: undefined, summary: [], warnings: [], coverage: [], requests: [], transactions: [], artefacts: undefined };
@@ -25,7 +25,9 @@ export function judge(module, documents, line) {
     }
     // The line has more than its documents: its id, its keys, the type of the key. Where the documents are refused, so is their line.
     if (line !== undefined || !parts.refusal) {
-      const result = JSON.parse(module.verifyLine(line ?? lineOf(documents), registry, policy));
+      const verify = (text) => JSON.parse(module.verifyLine(text, registry, policy));
+      const result = verify(line ?? lineOf(documents));
+      parts.isLineOnly = !result.ok && line !== undefined && !parts.refusal && verify(lineOf(documents)).ok;
       if (!result.ok) parts.refusal = withLine(result.error, parts.refusal);
       else if (parts.refusal) Object.assign(parts, { refusal: undefined, artefacts: JSON.stringify(result.artefacts) });
     }
@@ -75,7 +77,6 @@ export function refusalOf(error) {
   const { code, message, at, expected, actual, blame } = error.toJSON();
   return { code, message, at: error.document ? `/${error.document}${at}` : at, expected, actual, blame };
 }
-
 /** Runs a step whose locations begin inside of a document, and notes which one. */
 function attempt(document, step) {
   try {
@@ -90,7 +91,6 @@ function attempt(document, step) {
 function withLine({ code, message, at, expected, got: actual }, refusal) {
   return refusal?.code === code && refusal.at === at ? refusal : { code, message, at, expected, actual, blame: undefined };
 }
-
 const lineOf = ({ request, response, order, wallet }) =>
   `{"id":"playground","request":${request},"response":${response},${order === "" ? "" : `"order":${order},`}"wallet":${wallet}}`;
 const packed = ({ request, response, order }) => ({ request, response, record: order === "" ? undefined : order });

@@ -1,12 +1,23 @@
 // Links that carry a case in the fragment: `#evm:accept/evm-native`, with changed documents compressed behind a second colon.
+import { DOCUMENTS } from "./cases.js";
+import * as json from "./json.js";
 
 /** Longest fragment, and most characters of the documents that it may unfold to. */
 export const MAX_FRAGMENT = 64 * 1024;
 export const MAX_DOCUMENTS = 1024 * 1024;
-const DOCUMENTS = ["response", "order", "request", "wallet", "registry", "policy"];
 
 /** Why a link cannot be used, in words for people. */
 export class BrokenLink extends Error {}
+
+/** Says why documents must not be in a link: they have, or may have, a key that is not `published`. Undefined if they may. */
+export function secretIn(documents, published) {
+  const isKey = ({ key, value }) => /^(secret|private)key$/i.test(key.replace(/[^a-z]/gi, "")) && value.text !== "null" && !published.includes(value.text);
+  const hasKey = (value) => value?.members?.some((member) => isKey(member) || hasKey(member.value)) ?? false;
+  const parsed = Object.entries(documents).map(([name, text]) => [name, text, json.read(text).value]);
+  if (parsed.some(([, , value]) => hasKey(value))) return "the documents have a secret key that is none of the published ones, and whoever reads the link could use it";
+  const isOpaque = ([name, text, value]) => name === "wallet" ? text !== "" && value?.kind !== "object" : !value && /(secret|private).{0,8}key/is.test(text);
+  return parsed.some(isOpaque) ? "a document that is not a JSON object may have a secret key, and whoever reads the link could use it" : undefined;
+}
 
 /** Writes a fragment. `id` is the case, empty for documents of one's own; `changed` has the documents that differ from it. */
 export async function write(family, id, changed) {

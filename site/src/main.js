@@ -13,9 +13,10 @@ const DEFAULT = radios[0].value;
 /** Milliseconds of silence after which a change is verified. */
 const PAUSE = 80;
 const OWN = "own";
-
 /** The order that is shown. `one` is its row of the index, `origin` the documents before any change; both are empty for one's own. */
-const state = { family: undefined, index: undefined, one: undefined, origin: undefined, line: undefined, result: undefined, position: -1 };
+const state = { family: undefined, index: undefined, one: undefined, origin: undefined, line: undefined, result: undefined, position: -1, isLineOnly: false };
+/** What is said about the documents, and taken back as soon as they change. */
+const JUDGED = ["verdict", "summary", "requests"];
 let common, engine, pages, sdk, timer;
 /** Counts what was asked for, so that late answers are not shown. */
 let asked = 0;
@@ -27,30 +28,54 @@ const edits = () => Object.fromEntries(cases.DOCUMENTS.filter((name) => views[na
 
 /** Says something that is not a verdict. */
 function say(text) {
-  by("notice").textContent = text;
-  by("notice").hidden = text === "";
+  Object.assign(by("notice"), { textContent: text, hidden: text === "" });
+}
+
+/** Takes back the verdict, and what follows from it: it was about other documents. What is left keeps its place until the next verdict. */
+function pending() {
+  asked += 1;
+  clearTimeout(timer);
+  state.result = undefined;
+  Object.assign(by("bar"), { textContent: "Checking…", className: "partly" });
+  for (const id of JUDGED) {
+    by(id).style.minHeight = `${by(id).offsetHeight}px`;
+    by(id).replaceChildren(id === "verdict" ? show.noVerdict("No verdict yet", "Checking…") : "");
+  }
+  for (const id of ["compared", "frame", "page-state", "sdk-state"]) by(id).replaceChildren();
+  for (const name of cases.DOCUMENTS) views[name].refuse();
+  return asked;
+}
+
+/** Loads a family and one of its orders. Beside it are the order from which it was made, and the pinned registry. */
+async function find(family, id) {
+  const index = family === state.family ? state.index : await cases.index(family);
+  const one = id === OWN ? undefined : index.byId.get(id || index.start);
+  if (id !== OWN && !one) throw new link.BrokenLink("it names a case that this page does not have");
+  const opened = [one, one?.base && index.byId.get(one.base)].map((row) => row && cases.open(family, row));
+  return [index, one, ...(await Promise.all([...opened, cases.load("registry.json")]))];
 }
 
 /** Shows a family, and one of its orders. */
 async function open(family, id, changed = {}) {
-  const turn = (asked += 1);
-  clearTimeout(timer);
+  const turn = pending();
   if (family !== state.family) by("bar").textContent = `Loading ${FAMILIES[family]}…`;
-  const index = family === state.family ? state.index : await cases.index(family);
-  const one = id === OWN ? undefined : index.byId.get(id || index.start);
-  if (id !== OWN && !one) throw new link.BrokenLink("it names a case that this page does not have");
-  const [opened, base] = await Promise.all([one && cases.open(family, one), one?.base && cases.open(family, index.byId.get(one.base))]);
-  const registry = one ? undefined : await cases.load("registry.json");
+  const found = await find(family, id).catch((error) => error);
   if (turn !== asked) return;
-  if (family !== state.family) {
-    engine?.stop();
-    engine = new Engine("worker.js");
-    sdk?.stop();
-    sdk = new Engine(`sdk/${family}.js`);
+  if (found instanceof Error) {
+    // What was shown before is still there, and so is its verdict.
+    if (state.family) fillControls();
+    if (state.family) await verify(turn);
+    throw found;
   }
-  const origin = opened?.documents ?? { response: "", order: "", request: "", wallet: "", registry, policy: "" };
-  Object.assign(state, { family, index, one, origin, line: opened?.line, result: undefined, isWhole: opened?.isWhole ?? true });
-  const honest = base?.documents ?? (one ? origin : {});
+  const [index, one, opened, base, pinned] = found;
+  if (family !== state.family) {
+    for (const worker of [engine, sdk]) worker?.stop();
+    [engine, sdk] = [new Engine("worker.js"), new Engine(`sdk/${family}.js`)];
+  }
+  const origin = opened?.documents ?? { response: "", order: "", request: "", wallet: "", registry: pinned, policy: "" };
+  Object.assign(state, { family, index, one, origin, pinned, line: opened?.line, isLineOnly: false, isWhole: opened?.isWhole ?? true });
+  // The author of an order chooses neither the registry nor the policy of the wallet, so that these are never compared with the author's own.
+  const honest = { ...(base?.documents ?? (one ? origin : {})), registry: pinned, policy: "" };
   for (const name of cases.DOCUMENTS) views[name].show(changed[name] ?? origin[name], honest[name]);
   fillControls();
   // What the bytes of a tampered order are, its honest order says: the tampered one is refused.
@@ -68,30 +93,27 @@ async function verify(turn = (asked += 1)) {
   const documents = texts();
   const isEdited = Object.keys(edits()).length > 0;
   if (!state.one && documents.request === "" && documents.response === "") return present(undefined, "paste a request and a response");
-  let result;
-  try {
-    result = await engine.ask({ build: state.family, task: "judge", documents, line: isEdited ? undefined : state.line });
-  } catch (error) {
-    if (turn === asked) present(undefined, error.message);
-    return;
-  }
-  if (turn === asked) present(result);
+  const question = { build: state.family, task: "judge", documents, line: isEdited ? undefined : state.line };
+  const answer = await engine.ask(question).then((result) => [result], (error) => [undefined, error.message]);
+  if (turn === asked) present(...answer);
 }
 
 /** Shows a verdict, and everything that follows from it. */
 function present(result, failure) {
   const { one, index } = state;
   const isEdited = Object.keys(edits()).length > 0;
+  const under = show.terms(texts(), state.pinned);
   state.result = result;
-  by("bar").className = result === undefined ? "partly" : result.ok ? "good" : "bad";
-  by("bar").replaceChildren(...(result === undefined ? [`No verdict: ${failure}`] : show.headline(result)));
+  if (!isEdited) state.isLineOnly = result?.isLineOnly ?? false;
+  by("bar").className = show.tone(result, under);
+  by("bar").replaceChildren(...(result === undefined ? [`No verdict: ${failure}`] : show.headline(result, under)));
   const cost = result && !result.ok && (!isEdited && one?.loss ? { isCase: true, losses: [one.loss] } : show.costOf(result.refusal, index.attacks));
   const sentence = result?.ok && !isEdited ? one?.sentence : undefined;
-  by("verdict").replaceChildren(result ? show.verdict(result, common, { sentence, cost, reveal: () => reveal() }) : show.noVerdict("No verdict", failure));
+  by("verdict").replaceChildren(result ? show.verdict(result, common, { sentence, cost, under, reveal: () => reveal() }) : show.noVerdict("No verdict", failure));
   by("case").replaceChildren(caseCard(isEdited));
   by("summary").replaceChildren(show.summary(result ?? { summary: [] }));
   by("requests").replaceChildren(show.requests(result ?? { ok: false }));
-  for (const id of ["compared", "frame", "page-state", "sdk-state"]) by(id).replaceChildren();
+  for (const id of JUDGED) by(id).style.minHeight = "";
   coverBy(result);
   const isMarked = cases.DOCUMENTS.map((name) => views[name].refuse(result?.refusal?.at)).some(Boolean);
   by("work").hidden = false;
@@ -103,9 +125,11 @@ function present(result, failure) {
 function caseCard(isEdited) {
   const { one, index, family } = state;
   if (!one) return "";
-  if (isEdited) return make("div", { class: "card case" }, make("p", { class: "kicker" }, "Your own change"), make("p", {}, `You started from: ${one.note}.`));
+  const lineOnly = state.isLineOnly ? show.lineOnly() : "";
+  if (isEdited) return make("div", { class: "card case" }, make("p", { class: "kicker" }, "Your own change"), make("p", {}, `You started from: ${one.note}.`), lineOnly);
   if (one.result !== "invalid") return show.honestCard(one);
   const card = show.attackCard(one, index.byId.get(one.base), common, family, `${state.position + 1} of ${index.attacks.length}`);
+  card.append(lineOnly);
   if (!state.isWhole) card.append(make("p", { class: "quiet" }, "This line is not valid JSON, so it has no documents to show. It was judged as a whole:"), make("pre", { tabindex: 0 }, make("code", {}, state.line)));
   return card;
 }
@@ -128,11 +152,8 @@ function fillControls() {
 /** A document was changed by hand. */
 function changed() {
   say("");
-  asked += 1;
-  clearTimeout(timer);
-  by("bar").textContent = "Checking…";
-  by("bar").className = "partly";
-  timer = setTimeout(() => verify(), PAUSE);
+  pending();
+  timer = setTimeout(run(() => verify()), PAUSE);
 }
 
 /** Shows the refused place, or the first change. */
@@ -152,7 +173,10 @@ async function next() {
 }
 
 async function copyLink() {
-  const fragment = await link.write(state.family, state.one?.id ?? "", edits());
+  const [family, id, changed] = [state.family, state.one?.id ?? "", edits()];
+  const secret = link.secretIn(changed, await cases.keys());
+  if (secret) throw new link.BrokenLink(secret);
+  const fragment = await link.write(family, id, changed);
   history.replaceState(null, "", fragment);
   try {
     await navigator.clipboard.writeText(location.href);
@@ -163,19 +187,17 @@ async function copyLink() {
 }
 
 async function signBoth() {
-  const turn = asked;
-  const name = common.sdks[state.family];
+  const [turn, name, { result }] = [asked, common.sdks[state.family], state];
   by("compared").replaceChildren();
-  if (!/"secret_key"\s*:\s*"/.test(views.wallet.text)) {
-    by("sdk-state").textContent = "Neither signs: this wallet context has no key. Choose an order with one.";
-    return;
-  }
-  by("sdk-state").textContent = `Loading ${name}…`;
+  const hasKey = /"secret_key"\s*:\s*"/.test(views.wallet.text);
+  by("sdk-state").textContent = !result ? "There is nothing to compare: there is no verdict about these documents."
+    : !hasKey ? "Neither signs: this wallet context has no key. Choose an order with one." : `Loading ${name}…`;
+  if (!result || !hasKey) return;
   try {
-    const compared = compare(state.result?.artefacts, await sdk.ask({ documents: texts() }));
+    const compared = compare(result.artefacts, await sdk.ask({ documents: texts() }));
     if (turn !== asked) return;
-    by("sdk-state").textContent = outcome(compared, name, !state.result?.ok);
-    by("compared").replaceChildren(comparison(compared, name, !state.result?.ok));
+    by("sdk-state").textContent = outcome(compared, name, !result.ok);
+    by("compared").replaceChildren(comparison(compared, name));
   } catch (error) {
     if (turn === asked) by("sdk-state").textContent = `${name} signed nothing: ${error.message}`;
   }
@@ -190,7 +212,8 @@ async function fullPage() {
     if (turn !== asked) return;
     const frame = make("iframe", { sandbox: "", title: "Full page of this order", class: "order-page" });
     frame.srcdoc = frameMarkup(html);
-    by("page-state").textContent = sentence ?? "Refused: the page shows the received values beside the expected ones.";
+    const under = show.terms(texts(), state.pinned);
+    by("page-state").textContent = `${sentence ?? "Refused: the page shows the received values beside the expected ones."}${under && ` Judged${under}.`}`;
     by("frame").replaceChildren(frame);
   } catch (error) {
     if (turn === asked) by("page-state").textContent = `There is no page: ${error.message}`;
@@ -221,19 +244,16 @@ const run = (work) => async (event) => {
   }
 };
 
-const choose = (family, id) => {
+/** What is chosen is no longer what the address says. */
+const choose = (work) => run((event) => {
   say("");
   history.replaceState(null, "", location.pathname + location.search);
-  return open(family, id);
-};
+  return work(event);
+});
 by("documents").append(...cases.DOCUMENTS.map((name) => views[name].element));
-for (const input of radios) input.addEventListener("change", run(() => choose(input.value, "")));
-by("order").addEventListener("change", run(({ target }) => choose(state.family, target.value)));
-by("next").addEventListener("click", run(async () => {
-  say("");
-  history.replaceState(null, "", location.pathname + location.search);
-  await next();
-}));
+for (const input of radios) input.addEventListener("change", choose(() => open(input.value, "")));
+by("order").addEventListener("change", choose(({ target }) => open(state.family, target.value)));
+by("next").addEventListener("click", choose(next));
 by("reset").addEventListener("click", run(() => open(state.family, state.one?.id ?? OWN)));
 by("link").addEventListener("click", run(copyLink));
 by("sdk").addEventListener("click", run(signBoth));

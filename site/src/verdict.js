@@ -1,27 +1,31 @@
 // What was decided, in words: the verdict, the case, the summary, the payloads.
 import { hex } from "./bytes.js";
 import { code, make, rows } from "./dom.js";
+import { place } from "./json.js";
 
 const BLAME = {
-  service: "the service: what it sent is wrong",
-  caller: "the wallet: what it wrote or pinned itself is wrong",
-  unsupported: "nobody: this build cannot judge it, so it is not signed",
-  chain: "the chain",
-  bug: "this software",
+  service: "the service: what it sent is wrong", caller: "the wallet: what it wrote or pinned itself is wrong",
+  unsupported: "nobody: this build cannot judge it, so it is not signed", chain: "the chain", bug: "this software",
 };
 const DOCUMENT = { response: "the response", order: "the order record", record: "the order record", request: "the request", wallet: "the wallet context", registry: "the registry", policy: "the policy", line: "the whole line" };
 
+/** Says under what a verdict was reached, if the author of the order may have chosen it: a registry or a policy that is not the wallet's. */
+export function terms({ registry, policy }, pinned) {
+  const own = [registry !== pinned && "a registry that is not the pinned one", policy !== "" && "a policy that is not the default one"].filter(Boolean);
+  return own.length > 0 ? ` under ${own.join(" and ")}` : "";
+}
+
 /** Returns what a verdict is in one line, for the bar and for screen readers. A narrow bar leaves out the place. */
-export function headline(result) {
-  if (result.ok) return [`Accepted${result.warnings.length > 0 ? ` with ${count(result.warnings.length, "warning")}` : ""}`];
+export function headline(result, under) {
+  if (result.ok) return [`Accepted${under}${result.warnings.length > 0 ? ` with ${count(result.warnings.length, "warning")}` : ""}`];
   const { code: name, at } = result.refusal;
   return [`Refused: ${name}`, at === "" ? "" : make("span", { class: "place" }, ` at ${at}`)];
 }
 
 /** Shows a verdict, which `judge` returned; `reveal` moves to the refused place. */
-export function verdict(result, common, { sentence, cost, reveal }) {
+export function verdict(result, common, { sentence, cost, reveal, under }) {
   if (result.ok) {
-    return make("div", { class: "verdict good" }, make("p", { class: "kicker" }, "Accepted"), make("h3", {}, sentence ?? "Every byte is what the order needs, or is shown below."), warnings(result));
+    return make("div", { class: `verdict ${tone(result, under)}` }, make("p", { class: "kicker" }, `Accepted${under}`), make("h3", {}, sentence ?? "Every byte is what the order needs, or is shown below."), warnings(result));
   }
   const { code: name, message, at, expected, actual, blame } = result.refusal;
   const [says, remedy] = common.codes[name] ?? [];
@@ -36,11 +40,12 @@ export function verdict(result, common, { sentence, cost, reveal }) {
     ["whose fault", BLAME[blame]],
     ["cost, if signed", cost && costText(cost, common)],
   ]);
-  return make("div", { class: "verdict bad" }, make("p", { class: "kicker" }, "Refused: nothing is signed"), make("h3", {}, capital(what)), details);
+  return make("div", { class: "verdict bad" }, make("p", { class: "kicker" }, `Refused${under}: nothing is signed`), make("h3", {}, capital(what)), details);
 }
-
 /** Shows that there is no verdict, and why. */
 export const noVerdict = (kicker, text) => make("div", { class: "verdict partly" }, make("p", { class: "kicker" }, kicker), make("h3", {}, capital(text)));
+/** The colour of a verdict: only what holds under the wallet's own registry and policy is good. */
+export const tone = (result, under) => (!result?.ok ? (result ? "bad" : "partly") : under === "" ? "good" : "partly");
 
 function warnings({ warnings: list }) {
   if (list.length === 0) return undefined;
@@ -58,9 +63,8 @@ function costText(cost, { losses }) {
 
 /** Derives the cost of an edit from the cases with the same refusal: at the same place if there are such, else anywhere in the family. */
 export function costOf({ code: name, at }, attacks) {
-  const place = (text) => text.replace(/#.*$/, "");
   const same = attacks.filter((one) => one.code === name);
-  const here = same.filter((one) => place(one.at) === place(at));
+  const here = same.filter((one) => place(one.at).pointer === place(at).pointer);
   const found = here.length > 0 ? here : same;
   return { losses: [...new Set(found.map(({ loss }) => loss))], examples: [...new Set(found.map(({ words }) => words))].slice(0, 3), isSamePlace: here.length > 0 };
 }
@@ -82,7 +86,8 @@ export function attackCard(one, base, common, family, position) {
     ["case", code(one.id)],
   ]));
 }
-
+/** Says why an edit of a case whose documents have no fault changes the verdict. */
+export const lineOnly = () => make("p", { class: "quiet" }, "The fault is in the line around the documents, not in them: after any edit they are judged without that line.");
 /** Shows an honest case. */
 export const honestCard = (one) => make("div", { class: "card case" }, make("p", { class: "kicker" }, one.result === "valid" ? "Honest order" : "Honest order, with a choice for the wallet"), make("h3", {}, capital(one.note)), rows([["case", code(one.id)]]));
 

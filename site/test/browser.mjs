@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
@@ -15,7 +16,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", "
 const PATH = "/some/where/";
 
 /** Serves dist/ as any file server does: without a header that protects anything. */
-export async function serve() {
+async function serve() {
   const server = createServer(({ url }, response) => {
     const { pathname } = new URL(url, "http://localhost");
     const name = pathname === PATH ? "index.html" : pathname.slice(PATH.length);
@@ -30,8 +31,30 @@ export async function serve() {
   return { server, origin, url: `${origin}${PATH}` };
 }
 
+/** What the tests of a file share, from `start` on. */
+export let browser, site;
+export function start() {
+  before(async () => ([browser, site] = await Promise.all([launch(), serve()])));
+  after(async () => {
+    await browser?.close();
+    site?.server.close();
+  });
+}
+
+/** Returns a file of the site's data, and the id of the order that is shown first. */
+export const json = (path) => JSON.parse(readFileSync(join(DIST, "data", path), "utf8"));
+export const startOf = (family) => json(`${family}/index.json`).start;
+
+/** Opens the card of a document as text, and returns it. */
+export async function asText(page, title) {
+  const card = page.locator("details.document", { has: page.getByRole("heading", { name: title, exact: true }) });
+  if (!(await card.evaluate((element) => element.open))) await card.locator("summary").click();
+  await card.getByRole("button", { name: "Text", exact: true }).click();
+  return card;
+}
+
 /** Starts Chromium: CHROMIUM, or the one that `npx playwright-core install chromium` brings. Root, as in containers, cannot have its sandbox. */
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? chromium.executablePath(), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
+const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? chromium.executablePath(), args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] });
 
 export const looks = {
   light: { colorScheme: "light", viewport: { width: 1280, height: 900 } },
@@ -40,10 +63,7 @@ export const looks = {
   "phone-dark": { colorScheme: "dark", viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
 };
 
-/**
- * Opens the site, calls `work` with the page and what was heard, and closes it. Everything that the browser says counts, and so does every
- * request, those of workers included.
- */
+/** Opens the site, calls `work` with the page and all that was heard from it and its workers, and closes it. */
 export async function visit(browser, url, { look = "light", fragment = "", ...options }, work) {
   const context = await browser.newContext({ ...looks[look], ...options });
   const heard = { messages: [], requests: [] };

@@ -5,24 +5,15 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { FAMILIES, DIST, ROOT, launch, looks, serve, settled, verdictAfter, visit, zipped } from "./browser.mjs";
+import { FAMILIES, DIST, ROOT, asText, browser, looks, settled, site, start, startOf, verdictAfter, visit, zipped } from "./browser.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Most bytes, with gzip, of everything that the first picture and the first verdict need. */
 const FIRST_LOAD = 500_000;
 
-let browser, site;
-before(async () => {
-  [browser, site] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  site?.server.close();
-});
-
-const startOf = (family) => JSON.parse(readFileSync(join(DIST, "data", family, "index.json"), "utf8")).start;
+start();
 const path = (url) => decodeURIComponent(url.slice(site.url.length)).replace(/#.*$/, "") || "index.html";
 
 for (const family of FAMILIES) {
@@ -57,24 +48,14 @@ test("nothing leaves: neither the page nor a worker reaches another origin, and 
     for (const place of [page, ...workers]) {
       assert.equal(await place.evaluate((address) => fetch(address).then(() => "reached", (error) => error.name), url), "TypeError");
       // Evaluation by the tests' own protocol is not held by the policy, so that what is tried has to be a task of its own.
-      const isRun = await place.evaluate(() => new Promise((resolve) => {
-        setTimeout(() => {
-          try {
-            resolve(Function("return true")());
-          } catch (error) {
-            resolve(error.name);
-          }
-        });
-      }));
-      assert.equal(isRun, "EvalError");
+      const run = () => new Promise((resolve) => setTimeout(() => { try { resolve(Function("return true")()); } catch (error) { resolve(error.name); } }));
+      assert.equal(await place.evaluate(run), "EvalError");
     }
     assert.equal(await page.evaluate(() => { try { document.body.insertAdjacentHTML("beforeend", "<b>x</b>"); return "done"; } catch (error) { return error.name; } }), "TypeError");
     assert.equal(await page.evaluate(() => { try { trustedTypes.createPolicy("mine", {}); return "done"; } catch (error) { return error.name; } }), "TypeError");
     await page.evaluate((address) => {
       const add = (tag, set) => document.body.append(Object.assign(document.createElement(tag), set));
-      add("img", { src: address });
-      add("link", { rel: "stylesheet", href: address });
-      add("iframe", { src: address });
+      for (const [tag, set] of [["img", { src: address }], ["link", { rel: "stylesheet", href: address }], ["iframe", { src: address }]]) add(tag, set);
       navigator.sendBeacon(address, "x");
       const form = Object.assign(document.createElement("form"), { action: address, method: "post" });
       document.body.append(form);
@@ -111,9 +92,7 @@ for (const [kind, text] of Object.entries(HOSTILE)) {
   test(`${kind} in each document is text, and is refused in words`, async () => {
     await visit(browser, site.url, {}, async (page, heard) => {
       for (const title of ["Response", "Order record", "Request", "Wallet context", "Registry", "Policy"]) {
-        const card = page.locator("details.document", { has: page.getByRole("heading", { name: title, exact: true }) });
-        if (!(await card.evaluate((element) => element.open))) await card.locator("summary").click();
-        await card.getByRole("button", { name: "Text", exact: true }).click();
+        const card = await asText(page, title);
         // No change of an empty field is none.
         if ((await card.locator("textarea").inputValue()) === text) continue;
         const verdict = await verdictAfter(page, () => card.locator("textarea").fill(text));
@@ -209,11 +188,7 @@ test("the keyboard reaches everything, in the order of the page, and changes a b
   await visit(browser, site.url, {}, async (page) => {
     await page.getByRole("button", { name: /^\d+ bytes of response result initiate_transaction data$/ }).click();
     // From the top of the page.
-    await page.evaluate(() => {
-      document.body.tabIndex = -1;
-      document.body.focus();
-      document.body.removeAttribute("tabindex");
-    });
+    await page.evaluate(() => { document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex"); });
     const wanted = await page.evaluate(() => {
       const all = [...document.querySelectorAll("a[href], button:enabled, input, select, textarea, summary, [tabindex='0']")];
       const seen = all.filter((element) => element.checkVisibility() && !(element.type === "radio" && !element.checked));
@@ -228,16 +203,11 @@ test("the keyboard reaches everything, in the order of the page, and changes a b
       if (stop !== undefined && !reached.includes(Number(stop))) reached.push(Number(stop));
     }
     assert.deepEqual(reached, Array.from({ length: wanted }, (_, index) => index));
-
     const grid = page.getByRole("grid");
     await grid.locator("[tabindex='0']").focus();
     for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "End", "Home", "ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
-    const at = await page.evaluate(() => document.activeElement.getAttribute("aria-label"));
-    assert.match(at, /^byte 33: [0-9a-f]{2}, redeemer/);
-    const verdict = await verdictAfter(page, async () => {
-      await page.keyboard.press("a");
-      await page.keyboard.press("b");
-    });
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^byte 33: [0-9a-f]{2}, redeemer/);
+    const verdict = await verdictAfter(page, () => page.keyboard.type("ab"));
     assert.match(verdict, /^Refused/);
     assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^byte 33: ab/);
     await page.locator("input[name=family]:checked").focus();
