@@ -149,7 +149,7 @@ impl<T: Transport> Flow<T> {
         swap: &CreatedOrder,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
-        trace::call(swap.id(), self.sign_instant_refund(swap, sign)).await
+        trace::call(swap.id(), || self.sign_instant_refund(swap, sign)).await
     }
 
     async fn sign_instant_refund(

@@ -13,7 +13,7 @@ use tracing::{Instrument as _, Span, debug, debug_span};
 
 use crate::chains::{Chains, Link};
 use crate::memory::Memory;
-use crate::transport::{MaybeSend, MaybeSync, Transport};
+use crate::transport::{MaybeSend, MaybeSync, Transport, on_heap};
 
 /// The time limit for one round of one endpoint.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ where
         Verdict::Falls(_) => quorum.agreed::<E>().is_ok(),
         Verdict::Open(_) => false,
     };
-    gather_until(chains, timer, memory, chain, start, is_answered).instrument(span(chain)).await
+    on_heap(|| gather_until(chains, timer, memory, chain, start, is_answered)).instrument(span(chain)).await
 }
 
 /// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of a fee. Ends when every endpoint has spoken
@@ -78,7 +78,7 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
     chain: &str,
     start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
-    gather_until(chains, timer, memory, chain, start, |_| false).instrument(span(chain)).await
+    on_heap(|| gather_until(chains, timer, memory, chain, start, |_| false)).instrument(span(chain)).await
 }
 
 /// Returns the span in which the endpoints of a chain are asked. Each of them has a span of its own in it.

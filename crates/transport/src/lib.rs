@@ -17,5 +17,5 @@ pub use http::{Http, Timeouts};
 pub use memory::Memory;
 #[doc(hidden)]
 pub use transport::BoxFuture;
-pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe};
+pub use transport::{BoxTransport, MAX_BODY, MaybeSend, MaybeSync, Method, Request, Response, Transport, is_safe, on_heap};
 pub use url;

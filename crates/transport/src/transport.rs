@@ -95,6 +95,14 @@ pub type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + Send + 'f
 #[cfg(target_family = "wasm")]
 pub type BoxFuture<'f, O> = std::pin::Pin<Box<dyn Future<Output = O> + 'f>>;
 
+/// Makes a large future on the heap. A span around it would otherwise copy it into each stack frame that polls it, and the threads of other
+/// languages have small stacks.
+#[doc(hidden)]
+#[inline(never)]
+pub fn on_heap<F: Future>(make: impl FnOnce() -> F) -> std::pin::Pin<Box<F>> {
+    Box::pin(make())
+}
+
 /// The object-safe form of a transport.
 trait Erased: MaybeSend + MaybeSync {
     fn send<'f>(&'f self, request: &'f Request) -> BoxFuture<'f, Result<Response, TransportError>>;

@@ -216,7 +216,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`]. The order can be advanced again after any of them.
     pub async fn advance(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        trace::step(id, self.step(id, decide)).await
+        trace::step(id, || self.step(id, decide)).await
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
@@ -226,7 +226,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     ///
     /// Any [`DriveError`] except [`DriveError::Create`].
     pub async fn refund(&self, id: &OrderId) -> Result<Progress, DriveError> {
-        trace::step(id, self.step(id, decide_refund)).await
+        trace::step(id, || self.step(id, decide_refund)).await
     }
 
     /// Observes one order, decides, and does one step.

@@ -4,6 +4,7 @@
 //! The README lists the spans and events.
 
 use countersign::Refusal;
+use countersign_transport::on_heap;
 use tracing::{Instrument as _, Span, debug, info, info_span, warn};
 
 use super::decide::Status;
@@ -29,7 +30,11 @@ pub(super) fn created(result: Result<OrderId, DriveError>) -> Result<OrderId, Dr
 }
 
 /// Runs a step in the span of its order, and reports its outcome.
-pub(super) async fn step(id: &OrderId, step: impl Future<Output = Result<Progress, DriveError>>) -> Result<Progress, DriveError> {
+pub(super) async fn step<F: Future<Output = Result<Progress, DriveError>>>(
+    id: &OrderId,
+    step: impl FnOnce() -> F,
+) -> Result<Progress, DriveError> {
+    let step = on_heap(step);
     let reported = async {
         let result = step.await;
         match &result {
@@ -42,7 +47,8 @@ pub(super) async fn step(id: &OrderId, step: impl Future<Output = Result<Progres
 }
 
 /// Runs a call to the service in the span of its order, and reports what refuses it.
-pub(crate) async fn call<T>(id: &OrderId, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(crate) async fn call<T, F: Future<Output = Result<T, Error>>>(id: &OrderId, call: impl FnOnce() -> F) -> Result<T, Error> {
+    let call = on_heap(call);
     let reported = async {
         let result = call.await;
         if let Err(Error::Refused(refusal)) = &result {
