@@ -91,7 +91,7 @@ fn checked(receipt: &[u8], registry: &Registry, policy: Option<&countersign::Pol
     checked.map(|checked| super::json(&checked)).map_err(|refusal| thrown(refusal.into()))
 }
 
-/// Returns what is different in a newer registry.
+/// Returns the differences between the pinned registry and a newer one.
 #[wasm_bindgen(js_name = registryDiff)]
 pub fn registry_diff(pinned: &Registry, newer: &Registry) -> String {
     super::json(&objects::registry_diff(&pinned.0, &newer.0))

@@ -51,7 +51,7 @@ fn helps() -> BTreeMap<String, String> {
     commands(&home, &[]).into_iter().map(|command| (command.clone(), help(&command))).collect()
 }
 
-/// Returns what is wrong with the commands and flags of a text.
+/// Returns the commands and flags in a text that the program does not have.
 fn unknown(text: &str, helps: &BTreeMap<String, String>) -> Vec<String> {
     let all: BTreeSet<_> = helps.values().flat_map(|help| options(help)).collect();
     let mut wrong = Vec::new();

@@ -116,7 +116,7 @@ pub fn nothing_else_is_attached<F: JsonFamily>(least: usize) -> TestResult {
     Ok(())
 }
 
-/// Returns what is cut off, changed by a bit or something else.
+/// Returns hostile versions of `bytes`: cut off, with one bit flipped, and other data.
 fn others(bytes: &[u8]) -> Vec<Vec<u8>> {
     // A few hundred places of a long transaction are enough.
     let places = (0..bytes.len()).step_by(1 + bytes.len() / 200);

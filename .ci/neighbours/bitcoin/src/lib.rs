@@ -70,7 +70,7 @@ pub fn pay(wallet: &mut Wallet, order: &VerifiedOrder, seed: &Xpriv) -> Result<(
 ///
 /// # Errors
 ///
-/// Returns what is missing from the payment.
+/// Returns the error of the wallet if it cannot finalize the payment.
 pub fn finish(wallet: &Wallet, payment: &mut Psbt) -> Result<bool, SignerError> {
     wallet.finalize_psbt(payment, SignOptions::default())
 }
