@@ -4,7 +4,7 @@ import type { ModuleSource } from "./module.js";
 import type { Order } from "./order.js";
 import type { UnsignedOrder } from "./signing.js";
 import type { SwapStore } from "./swap-store.js";
-import type { SwapAlert, SwapOutcome, SwapPurpose, SwapStatusName, SwapStop, SwapTask } from "./shapes.js";
+import type { SwapAlert, SwapOutcome, SwapPurpose, SwapStatusName, SwapStop, SwapTask, TronPermission } from "./shapes.js";
 import type { Terms } from "./types.js";
 
 /** Connects a chain by the wallet's own connection: EIP-1193, or any other object that answers JSON-RPC calls. */
@@ -36,6 +36,16 @@ export interface SwapsOptions {
   readonly nodes: Readonly<Record<string, ChainEndpoints>>;
   /** The owner's addresses, by chain (`base`) or by family (`evm`). */
   readonly accounts?: Readonly<Record<string, string>> | undefined;
+  /**
+   * The permissions under which the accounts on Tron sign, by chain or as `tron`: an id whose only key is the account's own, or the permission as
+   * `/wallet/getaccount` describes it. The signer attaches as many signatures as it asks for. Without one, an account's own key signs.
+   */
+  readonly permissions?: Readonly<Record<string, number | TronPermission>> | undefined;
+  /**
+   * Whether a payment is always the account's own transactions, which cost gas, although the order offers a gasless message. Without it, they
+   * are offered only to an account whose code refuses the message.
+   */
+  readonly ownTransactions?: boolean | undefined;
   /** What signs for the accounts, by chain or by family. */
   readonly signers?: Readonly<Record<string, Signer>> | undefined;
   /** Where swaps are kept: `fileStore` in Node, `indexedDbStore` in a browser. */

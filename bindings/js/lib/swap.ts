@@ -3,7 +3,7 @@ import * as glue from "countersign-glue";
 import { CountersignError, usage } from "./error.js";
 import { describe, documentBytes, members, ownMember } from "./input.js";
 import { call, init } from "./module.js";
-import { read } from "./output.js";
+import { contractJson, read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { Connections, type HttpNeed } from "./swap-http.js";
 import { Inbox } from "./swap-inbox.js";
@@ -103,15 +103,15 @@ export class Swaps {
     // The options themselves: none that anything in the page has put on `Object.prototype`.
     const own = Object.freeze(members<SwapsOptions>(options, "options"));
     await init(own.module);
-    const { service, appId, accounts, signers, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
+    const { service, appId, accounts, permissions, ownTransactions, signers, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
     const connections = new Connections(members<Record<string, ChainEndpoints>>(own.nodes, "nodes") as Record<string, ChainEndpoints>, own.fetch);
-    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
+    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, permissions, own_transactions: ownTransactions, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
     const store = await checkedStore(own.store);
     try {
       const { Opening } = glue as unknown as { Opening: NewOpening };
-      const opening = call(() => new Opening(encode(told), pinned, limits, encode(connections.document), store.place));
+      const opening = call(() => new Opening(encoder.encode(contractJson(told)), pinned, limits, encode(connections.document), store.place));
       for (const [name, bytes] of store.documents) opening.add(name, bytes);
       return new Swaps(call(() => opening.open(now())), own, connections, store);
     } catch (error) {

@@ -134,7 +134,7 @@ impl WalletArgs {
     pub(crate) fn permission(&self) -> Result<Option<Permission>, Failure> {
         let Some(text) = self.read()? else { return Ok(None) };
         let value = json::parse(&text).map_err(|refusal| refusal.with_prefix("/wallet"))?;
-        Ok(countersign_json::tron_permission(Cursor::root(&value, "/wallet"))?)
+        Ok(countersign_json::tron_permission_in(Cursor::root(&value, "/wallet"))?)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Wallet contexts of any family, for wallets that do not know at compile time which family an order has.
 
-#[cfg(any(feature = "solana", feature = "tron"))]
+#[cfg(any(feature = "solana-family", feature = "tron"))]
 use countersign_core::FundingPath;
-#[cfg(any(feature = "evm", feature = "tron", feature = "starknet", feature = "solana"))]
+#[cfg(any(feature = "evm", feature = "tron", feature = "starknet", feature = "solana-family"))]
 use countersign_core::Gasless;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Code, Family, Refusal};
@@ -65,8 +65,8 @@ from_contexts! {
     "tron" crate::tron::TxContext => Tron;
     "starknet" crate::starknet::KeyedPath => Starknet;
     "starknet" crate::starknet::TxContext => Starknet;
-    "solana" FundingPath<crate::solana::TxContext> => Solana;
-    "solana" crate::solana::TxContext => Solana;
+    "solana-family" FundingPath<crate::solana::TxContext> => Solana;
+    "solana-family" crate::solana::TxContext => Solana;
     "sui" crate::sui::TxContext => Sui;
     "bitcoin" crate::bitcoin::TxContext => Bitcoin;
 }
@@ -83,7 +83,7 @@ impl Context {
             Family::Tron => Some(Self::Tron(Gasless.into())),
             #[cfg(feature = "starknet")]
             Family::Starknet => Some(Self::Starknet(Gasless.into())),
-            #[cfg(feature = "solana")]
+            #[cfg(feature = "solana-family")]
             Family::Solana => Some(Self::Solana(Gasless.into())),
             _ => None,
         }
@@ -108,7 +108,7 @@ impl Verified {
             let refusal = Refusal::new(Code::WalletChainMismatch, "").with_reason("the wallet context is of another chain family");
             Err(refusal.with_expected(self.family()).with_actual(context.family()))
         };
-        for_each_family! {
+        for_each! {
             match_both! [(self, context), |order: Self, context: Context| order.prepare(context.clone()).map(Unsigned::from), other()]
         }
     }

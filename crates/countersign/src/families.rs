@@ -7,14 +7,31 @@
 #[macro_export]
 macro_rules! for_each_family {
     ($callback:ident! $arguments:tt) => {
+        $crate::families! { "solana" $callback! $arguments }
+    };
+}
+
+/// The rows of [`for_each_family`]. The feature for Solana has another name in this crate, where the types of several versions are to choose
+/// from.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! families {
+    ($solana:literal $callback:ident! $arguments:tt) => {
         $callback! { $arguments
             "evm" Evm evm,
             "tron" Tron tron,
             "starknet" Starknet starknet,
-            "solana" Solana solana,
+            $solana Solana solana,
             "sui" Sui sui,
             "bitcoin" Bitcoin bitcoin,
         }
+    };
+}
+
+/// [`for_each_family`] for this crate.
+macro_rules! for_each {
+    ($callback:ident! $arguments:tt) => {
+        families! { "solana-family" $callback! $arguments }
     };
 }
 
@@ -22,7 +39,7 @@ macro_rules! for_each_family {
 /// a type of the family's module.
 macro_rules! any_family {
     ($(#[$attribute:meta])* $name:ident $($form:tt)*) => {
-        for_each_family! { declare_any! [[$(#[$attribute])*] $name $($form)*] }
+        for_each! { declare_any! [[$(#[$attribute])*] $name $($form)*] }
     };
 }
 
@@ -39,7 +56,7 @@ macro_rules! declare_any {
         #[non_exhaustive]
         pub enum $name {
             $(
-                #[doc = concat!("The family `", $feature, "`.")]
+                #[doc = concat!("The family `", stringify!($module), "`.")]
                 #[cfg(feature = $feature)]
                 $family($type),
             )*
@@ -50,10 +67,10 @@ macro_rules! declare_any {
 /// Evaluates an expression for the family of a state. `$wrap` is that family's variant of the enum `$to`.
 macro_rules! each_family {
     ($state:expr, $from:ident => |$order:ident| $body:expr) => {
-        for_each_family! { match_state! [$state, $from, $order, $body] }
+        for_each! { match_state! [$state, $from, $order, $body] }
     };
     ($state:expr, $from:ident => |$order:ident, $wrap:ident: $to:ident| $body:expr) => {
-        for_each_family! { match_state! [$state, $from, $order, $wrap, $to, $body] }
+        for_each! { match_state! [$state, $from, $order, $wrap, $to, $body] }
     };
 }
 

@@ -31,7 +31,7 @@ impl Key {
     /// [`Code::KeyMalformed`], never with any part of the text; [`Code::UnsupportedFamily`] if this build has no code for the family.
     pub fn parse(family: Family, text: &str) -> Result<Self, Refusal> {
         let unsupported = |family| Refusal::new(Code::UnsupportedFamily, "").with_actual(family);
-        let key = for_each_family! { by_family! [family, |wrap: Self| text.parse().map(wrap), other => return Err(unsupported(other))] };
+        let key = for_each! { by_family! [family, |wrap: Self| text.parse().map(wrap), other => return Err(unsupported(other))] };
         key.map_err(|error| Refusal::new(error, ""))
     }
 
@@ -46,7 +46,7 @@ impl Key {
             Self::Tron(key) => Some(countersign_tron::Address::from(key.address()).to_account()),
             #[cfg(feature = "starknet")]
             Self::Starknet(_) => None,
-            #[cfg(feature = "solana")]
+            #[cfg(feature = "solana-family")]
             Self::Solana(key) => Some(countersign_solana::address::to_account(key.address())),
             #[cfg(feature = "sui")]
             Self::Sui(key) => Some(countersign_sui::address::to_account(key.address())),

@@ -96,7 +96,8 @@
 //! | `evm` | [`evm`](evm/index.html) | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus` 2.5, `alloy-primitives` 1.7 |
 //! | `tron` | [`tron`](tron/index.html) | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
 //! | `starknet` | [`starknet`](starknet/index.html) | invoke transactions of version 3, SNIP-12 typed data | `starknet-types-core` 0.2 |
-//! | `solana` | [`solana`](solana/index.html) | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1; 5 and 6 by bytes |
+//! | `solana` | [`solana`](solana/index.html) | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1 |
+//! | `solana-5`, `solana-6` | [`solana`](solana/index.html) | in place of `solana`: the same in the types of a later version | `solana-transaction` 5, 6 |
 //! | `sui` | [`sui`](sui/index.html) | programmable transactions, also sponsored ones | `sui-sdk-types` 0.4 |
 //! | `bitcoin` | [`bitcoin`](bitcoin/index.html) | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` 0.32, with it `bdk_wallet` 3 |
 //! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
@@ -160,7 +161,7 @@ pub use countersign_bitcoin as bitcoin;
 #[doc(inline)]
 pub use countersign_evm as evm;
 /// Solana: versioned transactions, gasless co-signing, recovery.
-#[cfg(feature = "solana")]
+#[cfg(feature = "solana-family")]
 #[doc(inline)]
 pub use countersign_solana as solana;
 /// Starknet: invoke transactions, typed data, recovery.

@@ -83,7 +83,7 @@ macro_rules! any_reader {
         impl $any {
             fn new(family: Family, subject: &$subject, known: &Known) -> Result<Self, Refusal> {
                 let unsupported = |other| Err(Refusal::new(Code::UnsupportedFamily, "").with_actual(other));
-                for_each_family! { by_family! [family, |wrap: Self| Reader::new(subject, known).map(wrap), other => unsupported(other)] }
+                for_each! { by_family! [family, |wrap: Self| Reader::new(subject, known).map(wrap), other => unsupported(other)] }
             }
         }
 

@@ -57,7 +57,7 @@ macro_rules! of_family {
 ///
 /// [`Code::SecretWrong`] if the secret is not that of the hash, and as [`refund`].
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
-    for_each_family! { of_family! [leg record registry redeem(record, leg, secret, registry)] }
+    for_each! { of_family! [leg record registry redeem(record, leg, secret, registry)] }
 }
 
 /// Returns the recovery that refunds a leg after its timelock. Whether that has passed is for the caller to see on chain.
@@ -67,7 +67,7 @@ pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Regi
 /// [`Code::UnsupportedFamily`] if this build has no code for the family, [`Code::UnknownAsset`], [`Code::RecordSwapId`],
 /// [`Code::RecordMismatch`] or [`Code::RecordVersion`] where the record contradicts itself or the registry.
 pub fn refund(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Recovery, Refusal> {
-    for_each_family! { of_family! [leg record registry refund(record, leg, registry)] }
+    for_each! { of_family! [leg record registry refund(record, leg, registry)] }
 }
 
 impl Recovery {

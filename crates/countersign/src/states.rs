@@ -63,9 +63,9 @@ macro_rules! from_family {
     };
 }
 
-for_each_family! { from_family! [VerifiedOrder => Verified] }
-for_each_family! { from_family! [UnsignedOrder => Unsigned] }
-for_each_family! { from_family! [SignedOrder => Signed] }
+for_each! { from_family! [VerifiedOrder => Verified] }
+for_each! { from_family! [UnsignedOrder => Unsigned] }
+for_each! { from_family! [SignedOrder => Signed] }
 
 macro_rules! list {
     ([] $($feature:literal $family:ident $module:ident,)*) => {
@@ -77,7 +77,7 @@ macro_rules! list {
     };
 }
 
-for_each_family! { list! [] }
+for_each! { list! [] }
 
 fn unsupported(family: Family) -> Refusal {
     countersign_core::json::At::REQUEST.refuse_below(Code::UnsupportedFamily, "/source/asset").with_actual(family)
@@ -91,7 +91,7 @@ fn unsupported(family: Family) -> Refusal {
 /// malformed, unknown or contradictory.
 pub fn verify(proposal: Proposal<'_>, registry: &Registry, policy: &Policy) -> Result<Verified, Refusal> {
     proposal.open(registry, policy, |order: OrderContext<'_>| {
-        for_each_family! { by_family! [order.family(), |wrap: Verified| verify_context(order).map(wrap), family => Err(unsupported(family))] }
+        for_each! { by_family! [order.family(), |wrap: Verified| verify_context(order).map(wrap), family => Err(unsupported(family))] }
     })
 }
 
@@ -109,7 +109,7 @@ pub fn verify_record(proposal: Proposal<'_>, registry: &Registry, policy: &Polic
     }
 
     proposal.open(registry, policy, |order: OrderContext<'_>| {
-        for_each_family! { by_family! [order.family(), |wrap: Verified| verify_record_of(wrap, order), family => Err(unsupported(family))] }
+        for_each! { by_family! [order.family(), |wrap: Verified| verify_record_of(wrap, order), family => Err(unsupported(family))] }
     })
 }
 
@@ -171,7 +171,7 @@ impl Verified {
             let refusal = Refusal::new(Code::TransactionMismatch, "").with_reason("the transaction is of another chain family");
             Err(refusal.with_expected(self.family()))
         };
-        for_each_family! { match_both! [(self, transaction), |order: Self, native: Transaction| order.match_with_warnings(native), other()] }
+        for_each! { match_both! [(self, transaction), |order: Self, native: Transaction| order.match_with_warnings(native), other()] }
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at
@@ -252,7 +252,7 @@ impl Unsigned {
     /// Returns whether these payloads were prepared from this order: see [`UnsignedOrder::is_from`].
     #[must_use]
     pub fn is_from(&self, order: &Verified) -> bool {
-        for_each_family! { match_both! [(self, order), |payloads: Self, order: Verified| payloads.is_from(order), false] }
+        for_each! { match_both! [(self, order), |payloads: Self, order: Verified| payloads.is_from(order), false] }
     }
 
     /// Returns what signers are asked for, in the order in which payloads are sent.
@@ -280,7 +280,7 @@ impl Unsigned {
     /// [`Code::KeyMismatch`] if there is nothing that the key can sign, also because it is a key of another family.
     pub fn sign(&mut self, key: &Key) -> Result<(), Refusal> {
         let other = || Refusal::new(Code::KeyMismatch, "").with_reason("the key is of another chain family");
-        for_each_family! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
+        for_each! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 
     /// Proves a signature made by an external signer, in one of the family's text forms, and attaches it.

@@ -38,6 +38,9 @@ pub struct Nodes<T> {
 struct ChainNodes {
     network: Network,
     endpoints: Endpoints,
+    /// The permission under which the owner's account signs on Tron; `None` for the account's own key.
+    #[cfg(feature = "tron")]
+    permission: Option<countersign::tron::Permission>,
 }
 
 /// How soon a transaction should be mined. A higher speed costs more.
@@ -60,6 +63,8 @@ pub(crate) struct Connection<'n, T> {
     pub(crate) name: &'n str,
     pub(crate) network: &'n Network,
     pub(crate) endpoints: &'n Endpoints,
+    #[cfg(feature = "tron")]
+    pub(crate) permission: Option<&'n countersign::tron::Permission>,
 }
 
 impl<T> Clone for Connection<'_, T> {
@@ -85,7 +90,16 @@ impl<T: Transport> Nodes<T> {
         for (name, endpoints) in config.chains {
             match pinned.get(name.as_str()) {
                 Some(network) => {
-                    chains.insert(name, ChainNodes { network: (*network).clone(), endpoints });
+                    let network = (*network).clone();
+                    chains.insert(
+                        name,
+                        ChainNodes {
+                            network,
+                            endpoints,
+                            #[cfg(feature = "tron")]
+                            permission: None,
+                        },
+                    );
                 }
                 None => unknown.push(name),
             }
@@ -93,6 +107,18 @@ impl<T: Transport> Nodes<T> {
         let assets = registry.assets().into_iter().filter(|asset| chains.contains_key(asset.chain_name()));
         let assets = assets.map(|asset| (asset.record.id.as_str().to_owned(), asset.clone())).collect();
         Self { transport, chains, unknown, assets, memory: Memory::default() }
+    }
+
+    /// Sets the permission under which the owner's account signs on a Tron chain: payments, redemptions and refunds that are prepared from the
+    /// chain name it, and its keys are compared with the chain's before the account pays, and before it redeems. Without one, the account's
+    /// own key signs. A chain that is not connected is left as it is.
+    #[cfg(feature = "tron")]
+    #[must_use]
+    pub fn with_permission(mut self, chain: &str, permission: countersign::tron::Permission) -> Self {
+        if let Some(nodes) = self.chains.get_mut(chain) {
+            nodes.permission = Some(permission);
+        }
+        self
     }
 
     /// Returns the names in the configuration that are not chains of the registry. They are not connected. A name may be misspelt, so
@@ -123,7 +149,15 @@ impl<T: Transport> Nodes<T> {
 
     pub(crate) fn connection(&self, chain: &str) -> Result<Connection<'_, T>, NodeError> {
         let (name, nodes) = self.chains.get_key_value(chain).ok_or_else(|| NodeError::NotConnected(chain.to_owned()))?;
-        Ok(Connection { nodes: self, transport: &self.transport, name, network: &nodes.network, endpoints: &nodes.endpoints })
+        Ok(Connection {
+            nodes: self,
+            transport: &self.transport,
+            name,
+            network: &nodes.network,
+            endpoints: &nodes.endpoints,
+            #[cfg(feature = "tron")]
+            permission: nodes.permission.as_ref(),
+        })
     }
 
     /// Reads the state of an HTLC from the endpoints of its chain, each at its newest block. [`Funded::judge`](countersign::Funded::judge)
@@ -184,7 +218,7 @@ const FAMILIES: &[Family] = countersign::for_each_family! { list! [] };
 
 impl<T: Transport> Chains for Nodes<T> {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints> {
-        let ChainNodes { network, endpoints: Endpoints { all, quorum } } = self.chains.get(chain)?;
+        let ChainNodes { network, endpoints: Endpoints { all, quorum }, .. } = self.chains.get(chain)?;
         if !FAMILIES.contains(&network.family()) {
             return None;
         }

@@ -1,6 +1,26 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(not(any(feature = "solana-transaction-4", feature = "solana-transaction-5", feature = "solana-transaction-6")))]
+compile_error!("countersign-solana needs one of the features solana-transaction-4, solana-transaction-5 and solana-transaction-6");
+
+#[cfg(feature = "solana-transaction-4")]
+pub extern crate solana_instruction_3 as solana_instruction;
+#[cfg(all(not(feature = "solana-transaction-4"), any(feature = "solana-transaction-5", feature = "solana-transaction-6")))]
+pub extern crate solana_instruction_4 as solana_instruction;
+#[cfg(feature = "solana-transaction-4")]
+pub extern crate solana_message_4 as solana_message;
+#[cfg(all(feature = "solana-transaction-5", not(feature = "solana-transaction-4")))]
+pub extern crate solana_message_5 as solana_message;
+#[cfg(all(feature = "solana-transaction-6", not(any(feature = "solana-transaction-4", feature = "solana-transaction-5"))))]
+pub extern crate solana_message_6 as solana_message;
+#[cfg(feature = "solana-transaction-4")]
+pub extern crate solana_transaction_4 as solana_transaction;
+#[cfg(all(feature = "solana-transaction-5", not(feature = "solana-transaction-4")))]
+pub extern crate solana_transaction_5 as solana_transaction;
+#[cfg(all(feature = "solana-transaction-6", not(any(feature = "solana-transaction-4", feature = "solana-transaction-5"))))]
+pub extern crate solana_transaction_6 as solana_transaction;
+
 pub mod address;
 mod allowed;
 mod deposit;
@@ -38,8 +58,6 @@ pub use signer::{Signer3, SignerError3};
 #[cfg(feature = "solana-signer-4")]
 pub use signer::{Signer4, SignerError4};
 pub use solana_hash;
-pub use solana_instruction;
-pub use solana_message;
 pub use solana_signature;
 #[cfg(feature = "solana-signer-3")]
 pub use solana_signer_3;
@@ -47,7 +65,6 @@ pub use solana_signer_3;
 pub use solana_signer_4;
 #[cfg(feature = "solana-signer")]
 pub use solana_signer_4 as solana_signer;
-pub use solana_transaction;
 pub use transaction::{TransactionPayload, TxContext, Unsigned};
 pub use wire::Encoding;
 

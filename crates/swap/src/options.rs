@@ -12,6 +12,21 @@ use countersign_client::{AppId, Pace, url::Url};
 use countersign_json::objects::Failure;
 use countersign_node::Speed;
 
+const MEMBERS: &[&str] = &[
+    "service",
+    "app_id",
+    "accounts",
+    #[cfg(feature = "tron")]
+    "permissions",
+    "own_transactions",
+    "signers",
+    "relayer",
+    "trust_the_service",
+    "poll_ms",
+    "speed",
+    "sign_only",
+];
+
 /// How swaps are run: through which service, for which accounts, and what the service is trusted with.
 ///
 /// ```
@@ -32,6 +47,13 @@ pub struct Options {
     /// The owner's accounts: addresses by chain (`base`) or by family (`evm`). The account of a chain goes before that of its family.
     /// [`Swaps::open`](crate::Swaps::open) checks them. The host signs for them, unless [`signers`](Self::signers) says otherwise.
     pub accounts: BTreeMap<String, String>,
+    /// The permissions under which the accounts on Tron sign, by chain or by the family's name; without one, an account's own key signs. The
+    /// signer attaches as many signatures as the permission asks for.
+    #[cfg(feature = "tron")]
+    pub permissions: BTreeMap<String, countersign::tron::Permission>,
+    /// Whether a payment is always the account's own transactions, which cost gas, although the order offers a gasless message. Without it,
+    /// they are offered only to an account whose code refuses the message.
+    pub own_transactions: bool,
     /// The chains and families that the host has a signer for; `None` if it has one for every account.
     pub signers: Option<BTreeSet<String>>,
     /// Whether the service's relayer may redeem, once the destination is proven to be funded, where the owner's account does not sign or has
@@ -52,9 +74,12 @@ pub struct Options {
 /// Shows the host of the service alone: the path of a URL can be a key.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { service, app_id, accounts, signers, relayer, trust_the_service, pace, speed, sign_only } = self;
         let mut options = f.debug_struct("Options");
-        options.field("service", &service.host_str()).field("app_id", app_id).field("accounts", accounts).field("signers", signers);
+        #[cfg(feature = "tron")]
+        options.field("permissions", &self.permissions);
+        let Self { service, app_id, accounts, own_transactions, signers, relayer, trust_the_service, pace, speed, sign_only, .. } = self;
+        options.field("service", &service.host_str()).field("app_id", app_id).field("accounts", accounts);
+        options.field("own_transactions", own_transactions).field("signers", signers);
         options.field("relayer", relayer).field("trust_the_service", trust_the_service).field("pace", pace);
         options.field("speed", speed).field("sign_only", sign_only).finish()
     }
@@ -68,6 +93,9 @@ impl Options {
             service,
             app_id: None,
             accounts: BTreeMap::new(),
+            #[cfg(feature = "tron")]
+            permissions: BTreeMap::new(),
+            own_transactions: false,
             signers: None,
             relayer: false,
             trust_the_service: None,
@@ -84,6 +112,21 @@ impl Options {
         self
     }
 
+    /// Sets the permission under which the account on a Tron chain signs, or on every chain of the family (`tron`).
+    #[cfg(feature = "tron")]
+    #[must_use]
+    pub fn with_permission(mut self, chain_or_family: impl Into<String>, permission: countersign::tron::Permission) -> Self {
+        self.permissions.insert(chain_or_family.into(), permission);
+        self
+    }
+
+    /// Pays with the account's own transactions, although the order offers a gasless message.
+    #[must_use]
+    pub const fn with_own_transactions(mut self) -> Self {
+        self.own_transactions = true;
+        self
+    }
+
     /// Lists the chains and families that the host has a signer for. An account elsewhere counts as none for redemptions.
     #[must_use]
     pub fn with_signers<S: Into<String>>(mut self, chains_or_families: impl IntoIterator<Item = S>) -> Self {
@@ -91,8 +134,10 @@ impl Options {
         self
     }
 
-    /// Parses the options of a host in another language: an object with `service` and, if wanted, `app_id`, `accounts`, `signers`, `relayer`,
-    /// `trust_the_service`, `poll_ms`, `speed` (`slow`, `normal` or `fast`) and `sign_only`. `poll_ms`, for tests, is the [`pace`](Self::pace).
+    /// Parses the options of a host in another language: an object with `service` and, if wanted, `app_id`, `accounts`, `permissions`,
+    /// `own_transactions`, `signers`, `relayer`, `trust_the_service`, `poll_ms`, `speed` (`slow`, `normal` or `fast`) and `sign_only`.
+    /// `poll_ms`, for tests, is the [`pace`](Self::pace). A permission is its id, or an object with `id`, `threshold` and `keys` as a node
+    /// describes it.
     ///
     /// # Errors
     ///
@@ -101,7 +146,7 @@ impl Options {
         let value = json::parse(text)?;
         let root = Cursor::root(&value, "");
         let members = root.object()?;
-        members.only(&["service", "app_id", "accounts", "signers", "relayer", "trust_the_service", "poll_ms", "speed", "sign_only"])?;
+        members.only(MEMBERS)?;
         let service = members.need("service")?;
         let app_id = members.get("app_id").filter(|id| !id.is_null());
         let mut accounts = BTreeMap::new();
@@ -109,6 +154,15 @@ impl Options {
             let given = given.object()?;
             for name in given.keys() {
                 accounts.insert(name.to_owned(), given.need(name)?.text()?.to_owned());
+            }
+        }
+        #[cfg(feature = "tron")]
+        let mut permissions = BTreeMap::new();
+        #[cfg(feature = "tron")]
+        if let Some(given) = members.get("permissions") {
+            let given = given.object()?;
+            for name in given.keys() {
+                permissions.insert(name.to_owned(), countersign_json::tron_permission(&given.need(name)?)?);
             }
         }
         let names = |list: Cursor<'_, '_>| list.array()?.map(|name| name.text().map(str::to_owned)).collect();
@@ -121,6 +175,9 @@ impl Options {
                 None => None,
             },
             accounts,
+            #[cfg(feature = "tron")]
+            permissions,
+            own_transactions: flag("own_transactions")?,
             signers: members.get("signers").map(names).transpose()?,
             relayer: flag("relayer")?,
             sign_only: flag("sign_only")?,
@@ -135,7 +192,8 @@ impl Options {
         })
     }
 
-    /// Checks that each account is named by a pinned chain or by a family, and is an address there.
+    /// Checks that each account is named by a pinned chain or by a family, and is an address there, and that each permission is one of a
+    /// pinned Tron chain or of the family.
     pub(crate) fn check_accounts(&self, registry: &Registry) -> Result<(), Failure> {
         for (name, account) in &self.accounts {
             let at = format!("/options/accounts/{name}");
@@ -150,7 +208,21 @@ impl Options {
                 return Err(Refusal::new(Code::AddressMalformed, at).with_actual(account.as_str()).into());
             }
         }
+        #[cfg(feature = "tron")]
+        for name in self.permissions.keys() {
+            let is_tron = registry.family(name).is_ok_and(|family| family == countersign::Family::Tron);
+            if !is_tron && name != countersign::Family::Tron.name() {
+                return Err(Failure::usage(format!("/options/permissions/{name}"), "the name of a pinned Tron chain, or tron"));
+            }
+        }
         Ok(())
+    }
+
+    /// Returns the permission under which the account on a chain signs, by the chain's name or by its family.
+    #[cfg(feature = "tron")]
+    pub(crate) fn permission(&self, chain: &str, registry: &Registry) -> Option<&countersign::tron::Permission> {
+        let of_family = || registry.family(chain).ok().and_then(|family| self.permissions.get(family.name()));
+        self.permissions.get(chain).or_else(of_family)
     }
 
     /// Returns whether the host may have a signer for a chain, by the chain's name or by its family.

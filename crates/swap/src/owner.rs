@@ -77,7 +77,7 @@ impl Owner for HostOwner {
         let Some(account) = self.options.account(&chain, &self.registry).map(str::to_owned) else {
             return self.deposit(order, found).await;
         };
-        let unsigned = match self.nodes.prepare(order, &chain, &account, self.options.speed, &self.policy).await {
+        let unsigned = match self.prepare(order, &chain, &account).await {
             Ok(unsigned) => unsigned,
             // The coins are in another wallet, which pays the deposit address.
             Err(NodeError::Refused(refusal)) if order.family() == Family::Bitcoin && refusal.code() == Code::InsufficientFunds => {
@@ -252,6 +252,16 @@ impl Payloads {
 impl HostOwner {
     fn lock_not_raised(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.not_raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prepares a payment of an account as the options say: with the gasless message that the order offers, or with the account's own
+    /// transactions.
+    async fn prepare(&self, order: &Verified, chain: &str, account: &str) -> Result<Unsigned, NodeError> {
+        let Options { speed, own_transactions, .. } = *self.options;
+        match own_transactions {
+            true => self.nodes.prepare_own(order, chain, account, speed, &self.policy).await,
+            false => self.nodes.prepare(order, chain, account, speed, &self.policy).await,
+        }
     }
 
     /// Asks what must hold at a stage of an order, and returns what the owner should know about it.

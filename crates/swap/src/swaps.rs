@@ -92,7 +92,13 @@ impl Swaps {
         let (options, policy, now) = (Arc::new(options), Arc::new(policy), now.as_millis());
         let host = Host::default();
         host.set_now(now);
-        let nodes = Arc::new(Nodes::new(host.clone(), config, &registry));
+        let nodes = Nodes::new(host.clone(), config, &registry);
+        #[cfg(feature = "tron")]
+        let nodes = registry.chains().fold(nodes, |nodes, chain| match options.permission(chain.name(), &registry) {
+            Some(permission) => nodes.with_permission(chain.name(), permission.clone()),
+            None => nodes,
+        });
+        let nodes = Arc::new(nodes);
         if let Some(name) = nodes.unknown().first() {
             return Err(Failure::usage(format!("/nodes/{name}"), "a chain of the registry"));
         }

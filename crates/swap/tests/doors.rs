@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use countersign_swap::countersign::tron::{self, Permission};
 use countersign_swap::countersign::wire::{AffiliateFee, BasisPoints};
 use countersign_swap::countersign::{AssetId, Policy, Registry, U256};
 use countersign_swap::{
@@ -82,11 +83,15 @@ fn conversation(mut swaps: Swaps) -> Vec<String> {
 fn an_order_through_the_typed_door_equals_that_through_the_json_door() {
     let mut own = options().with_account("evm", OWNER).with_signers(["base"]);
     own.app_id = Some(AppId::new("an-application").unwrap());
-    (own.relayer, own.sign_only, own.trust_the_service) = (true, true, Some(TrustTheService));
+    (own.relayer, own.sign_only, own.own_transactions, own.trust_the_service) = (true, true, true, Some(TrustTheService));
+    let second = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8";
+    let keys = Permission::new(2).with_keys(2, [(tron::Address::parse(second).unwrap(), 2)]);
+    own = own.with_permission("tron", keys);
     own.pace = Pace { quickest: Duration::from_millis(100), slowest: Duration::from_millis(100) };
     own.speed = Speed::Fast;
     let json = json!({
         "service": "https://service.example", "app_id": "an-application", "accounts": {"evm": OWNER}, "signers": ["base"],
+        "permissions": {"tron": {"id": 2, "threshold": 2, "keys": [{"address": second, "weight": 2}]}}, "own_transactions": true,
         "relayer": true, "trust_the_service": true, "poll_ms": 100, "speed": "fast", "sign_only": true,
     });
     let as_json = Options::from_json(json.to_string().as_bytes()).unwrap();
@@ -183,6 +188,11 @@ fn what_only_json_can_get_wrong_is_refused_at_its_member() {
         (r#"{"service":"nowhere"}"#, "/options/service"),
         (r#"{"service":"https://service.example","speed":"quick"}"#, "/options/speed"),
         (r#"{"service":"https://service.example","app_id":""}"#, "/options/app_id"),
+        (r#"{"service":"https://service.example","permissions":{"tron":1}}"#, "/options/permissions/tron"),
+        (
+            r#"{"service":"https://service.example","permissions":{"tron":{"id":2,"threshold":1,"keys":[]}}}"#,
+            "/options/permissions/tron/keys",
+        ),
     ] {
         assert_eq!(setup(options, "", "").1, at, "{options}");
     }

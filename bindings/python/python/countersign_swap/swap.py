@@ -287,6 +287,11 @@ class Swaps:
         store: Where orders are kept, such as `FileStore("swaps")`.
         nodes: The endpoints of each chain: `{"base": ["https://.."]}`.
         accounts: The owner's addresses, by chain (`base`) or by family (`evm`).
+        permissions: The permissions under which the accounts on Tron sign, by chain or as `tron`: an id whose only key is the account's own, or
+            the permission as `/wallet/getaccount` describes it. The signer attaches as many signatures as it asks for. Without one, an
+            account's own key signs.
+        own_transactions: Whether a payment is always the account's own transactions, which cost gas, although the order offers a gasless
+            message. Without it, they are offered only to an account whose code refuses the message.
         signers: What signs for them, by chain or by family: see `local_key`.
         consent: Called with terms, summary and warnings. Only `True` is a yes: whatever is neither `True` nor `False` pays nothing, and is
             raised as an error. Without it nothing is paid.
@@ -315,6 +320,8 @@ class Swaps:
         store: Store,
         nodes: Optional[Mapping[str, Any]] = None,
         accounts: Optional[Mapping[str, str]] = None,
+        permissions: Optional[Mapping[str, Any]] = None,
+        own_transactions: bool = False,
         signers: Optional[Mapping[str, Signer]] = None,
         consent: Optional[Callable[[Change], bool]] = None,
         policy: Text = b"",
@@ -329,13 +336,14 @@ class Swaps:
         options: Dict[str, Any] = {
             "service": service,
             "accounts": dict(accounts or {}),
+            "own_transactions": own_transactions,
             "signers": list(signers or {}),
             "relayer": relayer,
             "trust_the_service": trust_the_service,
             "speed": speed,
             "sign_only": sign_only,
         }
-        options.update({name: value for name, value in (("app_id", app_id), ("poll_ms", poll_ms)) if value is not None})
+        options.update({name: value for name, value in (("app_id", app_id), ("permissions", permissions), ("poll_ms", poll_ms)) if value is not None})
         self._signers = dict(signers or {})
         self._consent = consent
         self._send = send or _send

@@ -15,7 +15,9 @@
 //! | | types: `starknet-rust-core` 0.20, which `starknet-rust` re-exports | `starknet-rust` | the same |
 //! | | signers: `starknet-signers` 0.14 | `starknet-signer` | `sign_with_fn` with `[Felt; 2]` |
 //! | | signers: `starknet-rust-signers` 0.20 | `starknet-rust-signer` | the same |
-//! | Solana | `solana-transaction` 4.1, `solana-message` 4.3, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes for `solana-transaction` 5 and 6: `matches_bytes`, `SignedTransaction::bytes` |
+//! | Solana | `solana-transaction` 4.1, `solana-message` 4.3, `solana-instruction` 3, `solana-signature` 3, `solana-address` 2.6 | `solana` | bytes: `matches_bytes`, `SignedTransaction::bytes` |
+//! | | `solana-transaction` 5, `solana-message` 5, `solana-instruction` 4, and the same addresses and signatures | `solana-5` | the same |
+//! | | `solana-transaction` 6, `solana-message` 6, `solana-instruction` 4, and the same addresses and signatures | `solana-6` | the same |
 //! | | signers: `solana-signer` 3, with `solana-keypair` 3 | `solana-signer-3` | `sign_with_fn` with 64 bytes |
 //! | | signers: `solana-signer` 4, with `solana-keypair` 4 | `solana-signer-4` | the same |
 //! | Sui | `sui-sdk-types` 0.4 | `sui` | BCS: `matches_bytes`, `SigningRequest::message` |
@@ -23,12 +25,13 @@
 //! | Bitcoin, Litecoin | `bitcoin` 0.32; `bdk_wallet` 3 has it | `bitcoin` | a PSBT in base64: `attach_text`; consensus bytes: `matches_bytes` |
 //!
 //! The feature `solana-signer` turns on the newer of the two features for Solana's signers. Both may be on. So may all four for
-//! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. `.ci/neighbours` in the repository builds small wallets
+//! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. Of `solana`, `solana-5` and `solana-6` one decides: if several are on
+//! in a build, the lowest version, and the other types are passed as bytes. `.ci/neighbours` in the repository builds small wallets
 //! together with these SDKs.
 //!
 //! ```toml
 //! [dependencies]
-//! countersign = { version = "0.1", default-features = false, features = ["solana", "solana-signer-4"] }
+//! countersign = { version = "0.1", default-features = false, features = ["solana-6", "solana-signer-4"] }
 //! solana-keypair = "4"
-//! solana-transaction = "6" # not our version of the type: pass its bytes to `matches_bytes`
+//! solana-transaction = "6" # the version of the feature: the same types
 //! ```

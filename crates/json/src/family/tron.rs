@@ -75,21 +75,36 @@ pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal
 /// # Errors
 ///
 /// A [`Refusal`] at the member that is missing or malformed.
-pub fn permission_of(wallet: Cursor<'_, '_>) -> Result<Option<Permission>, Refusal> {
+pub fn permission_in(wallet: Cursor<'_, '_>) -> Result<Option<Permission>, Refusal> {
     read_permission(&wallet.object()?)
+}
+
+/// Reads a permission of an account on Tron: its id, if its only key is the account's own, or its description as a node gives it.
+///
+/// # Errors
+///
+/// A [`Refusal`] at the member that is missing or malformed.
+pub fn permission(text: &Cursor<'_, '_>) -> Result<Permission, Refusal> {
+    if text.object().is_ok() { read_keys(text, None) } else { read_id(text).map(Permission::new) }
 }
 
 /// Reads the permission under which the calls are signed. Its keys may be left out where they are the sender's own.
 fn read_permission(members: &Members<'_, '_>) -> Result<Option<Permission>, Refusal> {
-    let id = |cursor: &Cursor<'_, '_>| {
-        let id = u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))?;
-        Permission::check_id(id, &cursor.at().to_string()).map(|()| id)
-    };
-    let chosen = members.get("permission_id").map(|cursor| id(&cursor)).transpose()?;
+    let chosen = members.get("permission_id").map(|cursor| read_id(&cursor)).transpose()?;
     let Some(permission) = members.get("permission") else { return Ok(chosen.map(Permission::new)) };
+    read_keys(&permission, chosen).map(Some)
+}
+
+fn read_id(cursor: &Cursor<'_, '_>) -> Result<u8, Refusal> {
+    let id = u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge))?;
+    Permission::check_id(id, &cursor.at().to_string()).map(|()| id)
+}
+
+/// Reads the description of a permission, whose id may stand beside it (`chosen`).
+fn read_keys(permission: &Cursor<'_, '_>, chosen: Option<u8>) -> Result<Permission, Refusal> {
     let members = permission.object()?;
     members.check_spelling(TronPermission::MEMBERS)?;
-    let own = members.get("id").map(|cursor| Ok::<_, Refusal>((id(&cursor)?, cursor))).transpose()?;
+    let own = members.get("id").map(|cursor| Ok::<_, Refusal>((read_id(&cursor)?, cursor))).transpose()?;
     if let (Some(chosen), Some((own, cursor))) = (chosen, &own)
         && chosen != *own
     {
@@ -109,7 +124,7 @@ fn read_permission(members: &Members<'_, '_>) -> Result<Option<Permission>, Refu
         }
     }
     let id = chosen.or(own.map(|(own, _)| own)).unwrap_or_default();
-    Ok(Some(Permission::new(id).with_keys(members.need("threshold")?.integer()?, keys)))
+    Ok(Permission::new(id).with_keys(members.need("threshold")?.integer()?, keys))
 }
 
 fn read_key(key: &Cursor<'_, '_>) -> Result<(Address, u64), Refusal> {
@@ -150,13 +165,13 @@ mod tests {
             (format!(r#"{{"permission":{{"id":10,{keys}}}}}"#), "/wallet/permission/id"),
         ] {
             let value = parse(wallet.as_bytes()).unwrap();
-            let refusal = permission_of(Cursor::root(&value, "/wallet")).unwrap_err();
+            let refusal = permission_in(Cursor::root(&value, "/wallet")).unwrap_err();
             assert_eq!((refusal.code(), refusal.location()), (Code::WrongType, at), "{wallet}");
         }
         // What has no bit 31, calls of contracts, is refused for a redemption as for a payment.
         let wallet = format!(r#"{{"permission":{{"id":2,{keys},"operations":"{}"}}}}"#, "00".repeat(32));
         let value = parse(wallet.as_bytes()).unwrap();
-        let refusal = permission_of(Cursor::root(&value, "/wallet")).unwrap_err();
+        let refusal = permission_in(Cursor::root(&value, "/wallet")).unwrap_err();
         assert_eq!(refusal.location(), "/wallet/permission/operations");
     }
 }

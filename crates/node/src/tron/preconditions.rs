@@ -33,7 +33,7 @@ impl<T: Transport> TronChain<'_, T> {
                     && (payout.is_some() || item == Precondition::Redeemer)
                 {
                     let (account, fee_limit) = (parse(account, "/sender")?, fee_limit(end.bid.policy)?);
-                    let subject = Payer { account, fee_limit, payout, permission: end.permission.cloned() };
+                    let subject = Payer { account, fee_limit, payout, permission: end.permission.or(self.connection.permission).cloned() };
                     self.connection.agreed::<PayerCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }

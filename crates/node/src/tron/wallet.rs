@@ -10,7 +10,8 @@ use super::{TronChain, parse};
 use crate::error::NodeError;
 
 impl<T: Transport> TronChain<'_, T> {
-    /// Reads the context for signing the next calls: a reference block, and a lifetime of one hour after its time.
+    /// Reads the context for signing the next calls: a reference block, a lifetime of one hour after its time, and the permission of
+    /// [`Nodes::with_permission`](crate::Nodes::with_permission).
     ///
     /// The reference is the newest irreversible block on which the endpoints agree, so that no reorganization makes the transactions
     /// invalid. With a reference that the chain does not have, a redemption would show the secret and never be mined.
@@ -25,7 +26,11 @@ impl<T: Transport> TronChain<'_, T> {
         let mut failed = None;
         for height in candidates(tips.heard().filter_map(|(_, word)| Some(word.ok()?.output().height))) {
             match self.connection.agreed::<Context>(&self.on_chain(height)).await {
-                Ok(calls) => return Ok(calls.0),
+                Ok(read) => {
+                    let mut calls = read.0;
+                    calls.permission = self.connection.permission.cloned();
+                    return Ok(calls);
+                }
                 Err(error) => failed = failed.or(Some(error)),
             }
         }

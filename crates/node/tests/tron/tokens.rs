@@ -1,8 +1,9 @@
 //! Tokens that take a fee, or freeze an account: a payment that could not be redeemed or refunded is not signed.
 
 use countersign::chains::UnixMillis;
+use countersign::recover::Recovery;
 use countersign::tron::alloy_primitives::Address as AbiAddress;
-use countersign::tron::{Address, FundingPath, Permission, TxContext, read};
+use countersign::tron::{Address, FundingPath, Permission, TxContext, read, recover};
 use countersign::{
     Code, OrderRecord, Policy, U256,
     evidence::{Precondition, Stage},
@@ -269,6 +270,41 @@ async fn the_keys_of_the_account_that_redeems_are_asked_for() {
     for liar in [&ALL[..1], &ALL[1..2], &ALL[2..]] {
         assert_eq!(ask(Some(&permission), &[a, b], liar).await, [], "one liar refuses nothing");
         assert_eq!(ask(Some(&permission), &[a], liar).await, refused, "and allows nothing");
+    }
+}
+
+/// What is prepared from the chain, and what is asked before an order is paid, is under the permission of the owner's account.
+#[tokio::test]
+async fn the_permission_of_the_owners_account_holds_for_payment_refund_and_redemption() {
+    let (a, b) = ([0xa; 20], [0xb; 20]);
+    let permission = Permission::new(2).with_keys(2, [(Address::from(a), 1), (Address::from(b), 1)]);
+    let under = |fake, count| crate::tron::fake::nodes(fake, count).with_permission("tron", permission.clone());
+    let says = |unsigned: countersign::Unsigned| unsigned.summary().to_string().contains("permission 2");
+    let owner = order(WITHOUT_APPROVAL).deposit().sender.to_string();
+    let paid = countersign::Verified::Tron(order(WITHOUT_APPROVAL));
+    let held = account(&ALL, 2, &[a, b]);
+    let fake = tron(WITHOUT_APPROVAL).lying(move |host, path, _| held(host, path));
+    let policy = Policy::default();
+    let nodes = under(fake, 3);
+    let refund = recover::refund(
+        &countersign_testkit::recover::record::<countersign::tron::Tron>("tron-record-native-v3", |_| {}).unwrap(),
+        recover::Leg::Source,
+        countersign_testkit::registry(),
+    )
+    .unwrap();
+    let refund = Recovery::Tron(refund);
+    assert!(says(nodes.prepare_recovery(&refund, "tron", &owner, Speed::Normal, &policy).await.unwrap()));
+    assert!(says(nodes.prepare_own(&paid, "tron", &owner, Speed::Normal, &policy).await.unwrap()));
+
+    let record = record("tron:usdt", Address::from([0x5a; 20]));
+    for (keys, expected) in [(vec![a, b], vec![]), (vec![a], vec![(Precondition::Redeemer, "permission_mismatch")])] {
+        let held = account(&ALL, 2, &keys);
+        let fake = calls_and(&[], |_| None, held);
+        let account = Address::from([0x77; 20]).to_string();
+        let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+        let found = under(fake, 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
+        let unmet: Vec<_> = found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect();
+        assert_eq!(unmet, expected);
     }
 }
 

@@ -21,7 +21,11 @@ const CASE: &str = "evm-record-evm-v2";
 const NOW: UnixTime = UnixTime::from_secs(1_700_000_000);
 
 fn document(at: &str) -> Vec<u8> {
-    accepted_case(CASE).tree().at(at).unwrap().text().into_bytes()
+    document_of(CASE, at)
+}
+
+fn document_of(case: &str, at: &str) -> Vec<u8> {
+    accepted_case(case).tree().at(at).unwrap().text().into_bytes()
 }
 
 fn registry() -> countersign::Registry {

@@ -9,14 +9,17 @@ use super::*;
 /// Seconds after the order was made.
 const AT: u64 = 1_772_600_900;
 
-/// What a node answers on whose chain all accounts have a delegate that accepts no signature.
-fn node(call: &Value, chain_id: &str) -> Value {
+/// A delegate that accepts no signature.
+const DELEGATED: &str = "0xef01000000000000000000000000000000000000000001";
+
+/// What a node answers on whose chain all accounts have this code.
+fn node(call: &Value, chain_id: &str, code: &str) -> Value {
     let word = |number: u128| json!(format!("{number:#066x}"));
     let result = match call["method"].as_str().unwrap() {
         "eth_chainId" => json!(chain_id),
-        "eth_getCode" => json!("0xef01000000000000000000000000000000000000000001"),
-        // No selector of ERC-1271.
-        "eth_call" => word(0),
+        "eth_getCode" => json!(code),
+        // No selector of ERC-1271 from a delegate; otherwise a balance, an allowance, or a fee on L1.
+        "eth_call" => word(if code == DELEGATED { 0 } else { 1_000_000_000_000 }),
         "eth_getBalance" => json!("0x8ac7230489e80000"),
         "eth_getTransactionCount" => json!("0x1"),
         "eth_gasPrice" => json!("0x3b9aca00"),
@@ -28,6 +31,31 @@ fn node(call: &Value, chain_id: &str) -> Value {
         _ => return json!({"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32601, "message": "no such method"}}),
     };
     json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+}
+
+fn reply(need: &Need, code: &str) -> Reply {
+    let Ask::Http(request) = &need.ask else { panic!("{need:?}") };
+    let calls: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
+    let chain_id = if request.url.contains("base") { "0x2105" } else { "0xa4b1" };
+    let answer = |call: &Value| node(call, chain_id, code);
+    let body: Value = calls.as_array().map_or_else(|| answer(&calls), |calls| calls.iter().map(answer).collect());
+    Reply::Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
+}
+
+#[test]
+fn an_owner_who_prefers_own_transactions_is_asked_for_them_at_once() {
+    for (more, own) in [("", false), (r#","own_transactions":true"#, true)] {
+        let owner = owner(BOTH, more);
+        owner.host.set_now(AT * 1_000);
+        let [request, response, record] = ["/request", "/response", "/order"].map(|at| document_of("evm-record-bitcoin-v2", at));
+        let documents = Documents::new(&request, &response).with_record(Some(&record));
+        let order = objects::verify(&documents, &owner.registry, &owner.policy).unwrap();
+        let Verified::Evm(deposit) = &order else { panic!("not of an EVM chain") };
+        let account = deposit.deposit().sender.to_string();
+        let prepared = run(&owner.host, owner.prepare(&order, "base", &account), |need| reply(need, "0x"));
+        let asked: Vec<_> = prepared.unwrap().requests().iter().map(|request| request.id.to_string()).collect();
+        assert_eq!(asked, if own { ["initiate"] } else { ["typed_data"] });
+    }
 }
 
 #[test]
@@ -44,13 +72,7 @@ fn a_refused_message_is_paid_with_transactions_only_after_a_second_yes() {
         let signing = signing(order.order_id(), Purpose::Funding, "base".to_owned(), account);
         let asked = Mutex::new(Vec::new());
         let paid = run(&owner.host, owner.sign(&order, signing, paying), |need| match &need.ask {
-            Ask::Http(request) => {
-                let calls: Value = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
-                let chain_id = if request.url.contains("base") { "0x2105" } else { "0xa4b1" };
-                let answer = |call: &Value| node(call, chain_id);
-                let body: Value = calls.as_array().map_or_else(|| answer(&calls), |calls| calls.iter().map(answer).collect());
-                Reply::Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
-            }
+            Ask::Http(_) => reply(need, DELEGATED),
             Ask::Sign(_) => {
                 let mut unsigned = owner.host.take_unsigned(need.id).unwrap();
                 let payloads: Vec<_> = unsigned.requests().iter().map(|request| request.id.to_string()).collect();
