@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             Failure::Refused(refusal) => Failure::Refused(with_match(refusal)),
             other => other,
         })?;
-        args.page.write(&case, &registry, &policy, Some((&order).into()))?;
+        args.page.write(&case, &registry, &policy, Some((&order).into()), None, session)?;
         Accepted::prepared(&order).with_id(values.id()).print(session.json)?;
         Ok(OK)
     })

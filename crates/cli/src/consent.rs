@@ -183,11 +183,14 @@ impl Judge {
         match self {
             Self::Chain(doubt) => {
                 let doubt = doubt.as_ref().map(|doubt| format!(" ({doubt})")).unwrap_or_default();
-                format!("this program reads {chain} itself: your secret leaves once the solver's payment is final there{doubt}")
+                format!(
+                    "this program reads {chain} itself: your secret, with which the solver is paid, leaves once the \
+                     solver's payment is final there{doubt}"
+                )
             }
             Self::Service => format!(
-                "this program does not read {chain}: your secret leaves on the service's word (--trust-the-service). If that is a lie, what you pay \
-                 is lost"
+                "this program does not read {chain}: your secret, with which the solver is paid, leaves on the service's word \
+                 (--trust-the-service). If that is a lie, what you pay is lost"
             ),
             Self::Owner => format!(
                 "this program does not read {chain}: you have to check the solver's payment there yourself before you redeem. To have it read, \
@@ -357,7 +360,7 @@ mod tests {
     #[test]
     fn the_fee_has_the_coin_of_each_chain_and_says_what_is_not_known() {
         for (id, fee) in [
-            ("evm-token-approval-exact", "at most 0.0108 ETH to the network, and what the chain below charges for its bytes; what"),
+            ("evm-token-approval-exact", "at most 0.0108 ETH to the network, and the L1 data fee; what"),
             ("tron-token-approval-exact", "at most 360 TRX to the network, and what the chain burns"),
             ("solana-native-legacy", "at most 0.000005 SOL to the network, and the rent"),
             ("sui-native", "at most 0.01 SUI to the network; "),

@@ -94,7 +94,7 @@ fn show_documents(
     let answer = texts.open(|values| {
         is_parsed = true;
         let case = values.case();
-        let page = case.as_ref().map_or(Ok(()), |case| args.page.write(case, registry, policy, None));
+        let page = case.as_ref().map_or(Ok(()), |case| args.page.write(case, registry, policy, None, ending, session));
         let verified = case.and_then(|case| case.verify(registry, policy));
         args.receipt.write(texts, registry, policy, verified.as_ref().err(), session)?;
         let order = match (verified, page) {

@@ -200,7 +200,10 @@ struct Listed<'a> {
 fn print(record: &OrderRecord, status: &Status, registry: &Registry) -> Result<(), Failure> {
     // The labels are the names of the JSON members.
     show::field("order id", &text::escape_untrusted(&record.order_id))?;
-    show::field("state", &format!("{}, as the service states it", status.state.name()))?;
+    // The other commands call the ends of an order by these names.
+    let end = StatedEnd::from_status(status).map(StatedEnd::name).filter(|end| *end != status.state.name());
+    let end = end.map(|end| format!(": the order is {end}")).unwrap_or_default();
+    show::field("state", &format!("{}{end}, as the service states it", status.state.name()))?;
     for (label, swap) in [("source", &record.source_swap), ("destination", &record.destination_swap)] {
         show::field(label, &amount::shown(swap.amount, &swap.asset, Some(registry)))?;
         show::field("filled amount", &amount::shown(swap.filled_amount, &swap.asset, Some(registry)))?;

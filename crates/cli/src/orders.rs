@@ -324,13 +324,16 @@ pub(crate) fn of(state: &State, kept: &OrderState, session: &Session) -> Result<
 }
 
 impl Order {
+    /// Returns how the order ended, or how far it is, each with its label: the stage, then the transactions that were signed here.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let stated = if self.stated.is_some() { ", as the service states it: look at your address" } else { "" };
+        let stage = ("stage", format!("{}{stated}", self.stage.name()));
+        [stage].into_iter().chain(self.transactions.iter().map(|Signed { role, id }| (*role, id.clone()))).collect()
+    }
+
     /// Prints how the order ended, or what to do next.
     pub(crate) fn print(&self) -> io::Result<()> {
-        let stated = if self.stated.is_some() { ", as the service states it: look at your address" } else { "" };
-        show::field("stage", &format!("{}{stated}", self.stage.name()))?;
-        for Signed { role, id } in &self.transactions {
-            show::field(role, id)?;
-        }
+        self.facts().iter().try_for_each(|(label, text)| show::field(label, text))?;
         self.next.iter().try_for_each(|next| show::field("next", next))
     }
 }

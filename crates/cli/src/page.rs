@@ -9,6 +9,8 @@ use countersign_view::{Catalogue, Documents, LANGUAGES, Page};
 
 use crate::failure::{Failure, usage};
 use crate::files::{self, Access};
+use crate::orders;
+use crate::session::Session;
 
 /// A prepared order, as a page shows it.
 pub(crate) struct Prepared<'p> {
@@ -40,13 +42,15 @@ impl PageArgs {
         Catalogue::of(&self.language).unwrap_or_else(Catalogue::english)
     }
 
-    /// Writes the page if it is asked for.
+    /// Writes the page if it is asked for. `ending` is what became of a stored order.
     pub(crate) fn write(
         &self,
         case: &Case<'_>,
         registry: &Registry,
         policy: &Policy,
         prepared: Option<Prepared<'_>>,
+        ending: Option<&orders::Order>,
+        session: &Session,
     ) -> Result<(), Failure> {
         let Some(path) = &self.html else { return Ok(()) };
         let documents = Documents { request: case.request, response: case.response, record: case.order };
@@ -57,6 +61,11 @@ impl PageArgs {
                 page = page.in_safe(&safe, order);
             }
         }
-        files::replace(path, page.to_html().as_bytes(), Access::Private)
+        if let Some(ending) = ending {
+            page = page.with_ending(&ending.facts());
+        }
+        files::replace(path, page.to_html().as_bytes(), Access::Private)?;
+        session.progress(&format!("wrote {}", path.display()));
+        Ok(())
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             return Err(usage("--safe-nonce is for an order whose source is an EVM chain"));
         }
         let safe = args.safe_nonce.map(|nonce| Safe { version: args.safe_version, nonce, safe_tx_gas: args.safe_tx_gas });
-        args.page.write(&case, &registry, &policy, Some(Prepared { order: &order, safe }))?;
+        args.page.write(&case, &registry, &policy, Some(Prepared { order: &order, safe }), None, session)?;
         let requests = order.requests().into_iter().map(Request::from).collect();
         let psbt = args.psbt.write(&order)?;
         let mut accepted = Accepted::prepared(&order).with_id(values.id()).with_requests(requests).with_psbt(psbt);

@@ -89,25 +89,30 @@ pub(crate) fn hidden(question: &str, session: &Session) -> Result<Zeroizing<Stri
 }
 
 /// Shows a new rescue phrase, but only at a terminal: anything else that reads stderr could store or forward it. Where the owner can answer, two
-/// of its words are asked for, so that nothing scrolls it away before it is written down.
+/// of its words are asked for, so that nothing scrolls it away before it is written down. Returns whether they were.
 ///
 /// # Errors
 ///
 /// [`Failure::Interrupted`] if the input ends (Ctrl-D).
-pub(crate) fn rescue_phrase(words: &str, session: &Session) -> Result<(), Failure> {
+pub(crate) fn rescue_phrase(words: &str, is_new: bool, session: &Session) -> Result<bool, Failure> {
     if session.json || !io::stderr().is_terminal() {
         let show = session.commands.with_places(&["phrase"]);
-        session.progress(&format!(
-            "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
-        ));
-        return Ok(());
+        if is_new {
+            session.progress(&format!(
+                "a rescue phrase was generated; the secrets and Bitcoin keys of all your orders can be derived from it; write it down: {show}"
+            ));
+        }
+        return Ok(false);
     }
     let text = format!(
         ", which `countersign phrase` shows again:\n\n  {words}\n\nWrite it down. The secrets and Bitcoin keys of all your orders can be \
          derived from it.\nIt is not a wallet's phrase; never use it as one."
     );
     show::block_on_stderr("Your rescue phrase", &text);
-    if io::stdin().is_terminal() { confirm_words(words, session) } else { Ok(()) }
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    confirm_words(words, session).map(|()| true)
 }
 
 /// Asks for two of the words until both are right.

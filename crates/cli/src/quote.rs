@@ -81,5 +81,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
 }
 
 pub(crate) fn asset(text: &str) -> Result<AssetId, Failure> {
-    AssetId::parse(text).map_err(|error| usage(format_args!("{text}: {error}")))
+    AssetId::parse(text).map_err(|error| match text.contains(':') {
+        true => usage(format_args!("{text}: {error}")),
+        // The symbol alone is what people write first.
+        false => usage(format_args!("{text}: an asset is named with its chain, such as base:usdc; `countersign assets` lists them")),
+    })
 }

@@ -1,5 +1,6 @@
 //! The state directory: a directory for each order, and the rescue phrase. Only the user can read its files.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -119,10 +120,18 @@ impl State {
     }
 
     /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
+    ///
+    /// At a terminal its owner is asked for two of its words. If that does not happen, because the window is closed or nobody is there, a mark
+    /// stays, and the next command at a terminal asks.
     pub(crate) fn rescue(&self, session: &Session) -> Result<Rescue, Failure> {
+        let mark = self.store.path().join(NOT_CONFIRMED);
+        let failed = |error| usage(format_args!("{}: {error}", mark.display()));
+        if self.store.phrase()?.is_none() {
+            fs::write(&mark, []).map_err(failed)?;
+        }
         let (words, is_new) = self.store.first_phrase()?;
-        if is_new {
-            prompt::rescue_phrase(&words.words(), session)?;
+        if (is_new || mark.exists()) && prompt::rescue_phrase(&words.words(), is_new, session)? {
+            fs::remove_file(&mark).map_err(failed)?;
         }
         Rescue::new(&words).map_err(usage)
     }
@@ -180,6 +189,8 @@ impl State {
 
 /// The document with the end that the service stated.
 const STATED: &str = "stated.json";
+/// The mark of a rescue phrase whose words its owner was not asked for yet.
+const NOT_CONFIRMED: &str = "phrase_not_confirmed";
 /// The journal of an order, as the driver names it.
 const JOURNAL: &str = "journal";
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign::json::{self, Cursor};
 use countersign::wire::{BasisPoints, Quote};
-use countersign::{AssetId, Registry, U256, text};
+use countersign::{AssetId, CreateOrder, Registry, U256, text};
 use countersign_client::driver::{Chains as _, Delivery, OrderState, Outcome, Purpose};
 use countersign_client::{Flow, Http, OrderId, QuoteError, QuoteWish};
 use countersign_node::{Ends, Nodes, SettlementKey};
@@ -353,7 +353,7 @@ async fn quote(args: &Args, flow: &Flow<Http>, at_least: Option<U256>, session: 
 #[derive(Serialize)]
 struct Asked<'a> {
     ok: bool,
-    request: &'a countersign::CreateOrder,
+    request: &'a CreateOrder,
     solver_id: &'a str,
     /// What must hold before an order is paid, and holds now.
     preconditions: &'a [Met],
@@ -421,6 +421,21 @@ async fn preview(
     Ok(OK)
 }
 
+/// Returns an order that is stored here, is not paid, and swaps the same amount between the same assets: people repeat a command that has ended.
+fn unpaid_twin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<Option<OrderId>, Failure> {
+    let wanted = args.ask.request(U256::from(1), flow.registry())?;
+    let is_twin = |id: &OrderId| {
+        let Ok(Some(kept)) = state.find(id) else { return false };
+        let request = kept.swap.request();
+        // The keys of Bitcoin-like chains are new ones for each order.
+        let leg = |order: &CreateOrder| (order.source.asset.clone(), order.source.amount, order.destination.asset.clone());
+        let is_same = leg(request) == leg(&wanted);
+        is_same && kept.is_to_be_paid() && kept.outcome().is_none()
+    };
+    let mut ids = state.store.order_ids()?.into_iter().filter_map(|id| OrderId::parse(&id).ok());
+    Ok(ids.find(is_twin))
+}
+
 /// Chooses a quote, creates the order and stores it.
 async fn begin(
     args: &Args,
@@ -430,6 +445,12 @@ async fn begin(
     session: &Session,
 ) -> Result<(OrderId, QuotedFee), Failure> {
     session.advise("no order was created, and nothing was paid");
+    if let Some(id) = unpaid_twin(args, flow, state)? {
+        let resume = session.commands.resume(&id);
+        session.progress(&format!(
+            "order {id} of the same amount still waits to be paid; this makes another one. Continue that one with: {resume}"
+        ));
+    }
     // Its owner writes it down first: the price of a quote does not wait.
     let order = args.ask.request(at_least.unwrap_or(U256::from(1)), flow.registry())?;
     args.secret.ready(state, flow.registry(), order, session)?;

@@ -94,6 +94,11 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[(word, "\x04")]) else { return };
     assert!(screen.code == 130 && screen.said.contains("no order was created, and nothing was paid"), "{}", screen.said);
     assert!(screen.said.contains("countersign phrase") && !asked(&server), "{:?}", server.lines());
+    // The next command asks again, also after one at no terminal.
+    let piped = whole.home.run(&server.base, &["swap", "--dry-run"]);
+    assert!(!said(&piped).contains("rescue phrase"), "{}", said(&piped));
+    let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[(word, "\x04")]) else { return };
+    assert!(screen.code == 130 && screen.said.contains("Your rescue phrase") && !asked(&server), "{}", screen.said);
     // Two right words, after a wrong one. The order of this service has another secret hash, so it is refused then.
     fs::remove_dir_all(whole.home.path.join(".local")).unwrap();
     let steps = [(word, "nonsense\n"), ("another word", ""), (word, "{word}"), (word, "{word}")];
@@ -103,6 +108,18 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
     // A second run does not ask again.
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[]) else { return };
     assert!(screen.code == 1 && !screen.said.contains("which is word"), "{}", screen.said);
+}
+
+#[test]
+fn a_second_order_of_the_same_amount_says_that_the_first_one_waits() {
+    let whole = Whole::new("consent-twice");
+    let (server, id) = (whole.service.start(), whole.service.fixture.order_id());
+    let Some(first) = answer(&whole.home, &server.base, &asking(&whole.begin), &[(QUESTION, "n\n")]) else { return };
+    let waits = format!("order {id} of the same amount still waits to be paid");
+    assert!(!first.said.contains(&waits), "{}", first.said);
+    // The order of this service is stored already, which ends the command.
+    let again = whole.home.run(&server.base, &derived(&whole).iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(said(&again).contains(&waits) && said(&again).contains(&format!("swap --resume {id}")), "{}", said(&again));
 }
 
 /// The same lines stand before the question in every family.

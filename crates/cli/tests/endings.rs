@@ -48,7 +48,14 @@ fn an_order_that_is_complete_by_the_services_word_is_listed_and_explained_so() {
     let told = said(&explained);
     assert!(explained.status.success() && told.contains("Lock ") && !told.contains("record_secret_known"), "{told}");
     assert!(told.contains("stage  complete, as the service states it"), "{told}");
-    assert!(std::fs::read_to_string(&page).unwrap().contains("Verified: every byte accounted for"));
+    assert!(told.contains(&format!("wrote {}", page.display())), "{told}");
+    let page = std::fs::read_to_string(&page).unwrap();
+    for text in ["Verified: every byte accounted for", "What became of it", "complete, as the service states it"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
+    let stated = out(&whole.home.run(&server.base, &["order", "show", short, "--registry", &registry]));
+    assert!(stated.contains("redeemed: the order is complete, as the service states it"), "{stated}");
     let shown = document(&whole.home.run(NOWHERE, &["explain", short, "--json"]));
     assert_eq!((&shown["ok"], &shown["progress"]["stage"]), (&json!(true), &json!("complete")), "{shown}");
     // A note that cannot be read is none, as in the list.
@@ -61,7 +68,6 @@ fn an_order_that_is_complete_by_the_services_word_is_listed_and_explained_so() {
     std::fs::remove_dir(&note).unwrap();
     std::fs::write(&note, text).unwrap();
     // The service's record of today contains the secret: with it the order could not be paid any more.
-    let registry = whole.home.path.join("registry.json").to_str().unwrap().to_owned();
     let order_file = whole.home.kept(&id, "order.json").to_str().unwrap().to_owned();
     let mut record = whole.service.fixture.at(Step::Redeemed);
     record["destination_swap"]["secret"] = json!(*whole.secret.to_hex());

@@ -222,3 +222,13 @@ fn an_order_id_that_is_none_is_the_users_error() {
         assert_eq!((&json["ok"], &json["error"]["code"]), (&json!(false), &json!("usage")));
     }
 }
+
+#[test]
+fn an_asset_without_its_chain_is_answered_with_an_example() {
+    let user = User::new("symbol");
+    for arguments in [&["quote", "usdc", "bitcoin:btc", "1"][..], &["swap", "--from", "usdc", "--to", "bitcoin:btc", "--amount", "1 usdc"]]
+    {
+        let told = user.told(arguments);
+        assert!(told.contains("usdc: an asset is named with its chain, such as base:usdc; `countersign assets` lists them"), "{told}");
+    }
+}

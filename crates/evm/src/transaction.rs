@@ -361,7 +361,7 @@ impl payloads::Transaction for EvmTransaction {
         let costs = prepared.calls.iter().map(|call| call.transaction.highest_fee());
         let is_more = last.transaction.transaction.chain_id().is_some_and(has_l1_fee);
         let fee = NetworkFee::new(costs.fold(U256::ZERO, U256::saturating_add), COIN);
-        Some(fee.and(is_more.then_some("what the chain below charges for its bytes")))
+        Some(fee.and(is_more.then_some("the L1 data fee")))
     }
 
     fn describe_digest(&self) -> String {

@@ -111,7 +111,7 @@ fn a_payment_costs_at_most_what_its_limits_allow() {
 
     let said = |fee: &'static str| Some(fee.to_owned());
     // 60000 and 300000 gas at 30 gwei, on Base.
-    let evm = "at most 0.0108 of the chain's own coin, and what the chain below charges for its bytes";
+    let evm = "at most 0.0108 of the chain's own coin, and the L1 data fee";
     assert_eq!(fee::<Evm>("evm-token-approval-exact"), said(evm));
     // 60 and 300 TRX of energy.
     assert_eq!(fee::<Tron>("tron-token-approval-exact"), said("at most 360 TRX, and what the chain burns for its bytes"));

@@ -21,7 +21,7 @@ fn a_gasless_order_reads_like_this() -> TestResult {
             "token: pinned token F93mAZP9fAj5GJVWfimQFHN2SfcB35eWKUdMrax7TGkE",
             "redeemer: okBpz77hdccLg7gVseBM2Uaiy1Dm6F7bKWvrwQJDqxN, pinned solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f",
             "secret hash: a1c54bdc93aa974797e028a97c694cc73c28374a653a44ac394462eb4dc091bf",
-            "timelock: 216000 slots, about 15 h, then a refund is possible (nominal block times)",
+            "timelock: 216000 slots, about 15 h, then a refund is possible (at usual block times)",
             "get: 0.00048515 BTC (48515 base units) on Bitcoin (bitcoin:mainnet)",
             "pay-out: bc1pj6k882n63eg9r2j4f56wr9mt6gdmxqtlcdv3jd9swqr0pk89sl3snt86la, a promise: whoever holds the redeem key is paid",
             "contract: swap account Mp1s9KsvRfvvCfisJ1EoXQ1vrtpbYwHKhjGxoEFNVga, tokens in the vault 33rMZRStHK1ungF7t6LDUHbWaW82JSCWiTNPkTr29wxM",

@@ -19,7 +19,7 @@ fn an_order_reads_like_this() -> TestResult {
             "token: pinned token 0x00c11ec69c9ac79b4806d88a755222a66c2f349c97a0a1a34017c90fa27b3c7e",
             "redeemer: 0x0275127da2bcbab353c915c3e6f5b9ce7bcffd0c123571fc59d48a53f933dcae, pinned solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f",
             "secret hash: 0d491d6402d2d0afa9fb899a3cf57de2dbfa00bc33d613546d25e5774f31071d",
-            "timelock: 2880 blocks, about 1.6 h, then a refund is possible (nominal block times)",
+            "timelock: 2880 blocks, about 1.6 h, then a refund is possible (at usual block times)",
             "get: 0.0124625 BTC (1246250 base units) on Bitcoin (bitcoin:mainnet)",
             "pay-out: bc1pjuve6wt766fqjpvjue9009mx8ym7fk9l9y6vd0hpz0nyrlvvs5rswf8cqw, a promise: whoever holds the redeem key is paid",
             "approval: the HTLC may take every token of this kind, without limit",

@@ -22,7 +22,7 @@ fn an_order_reads_like_this() {
             "redeemer: 0xa130000bdcd3aaabb5f413d2c7a5098a7f1d17650dce6d4a9bf4345932a65775, \
              pinned solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f",
             "secret hash: 1017633f35442ea588e892842882024229c11085c87fe3a60dd011996a44bb82",
-            "timelock: 86400000 ms, about 24 h, then a refund is possible (nominal block times)",
+            "timelock: 86400000 ms, about 24 h, then a refund is possible (at usual block times)",
             "get: 0.0009079 BTC (90790 base units) on Bitcoin Testnet (bitcoin:testnet)",
             "pay-out: tb1ptzq9tqrdhmnu2g85v4l0k87vh78nrwzkdu64uh3ypnl60exqp9kqsur29r, a promise: whoever holds the redeem key is paid",
             "contract: one call of AtomicSwap::initiate in package 0x3b2f4349db93e237855011d923e7ebaa1227d28c6c887a53fe75a3b0c21eb094",

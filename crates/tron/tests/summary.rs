@@ -20,7 +20,7 @@ fn a_token_order_reads_like_this() -> TestResult {
             "token: pinned token TSfPmyuqPyAJaXPBMe4RSvV3Lj2kyT1xzc",
             "redeemer: TYwraHBGp13R2QXAWZiPpMdzB9AB9U6prs, pinned solver 0xcf0776776c4a75880aaaba155bb09b50e66cf91f",
             "secret hash: 6ce34b75a8d7e95d94b1f1d11fb19cd1c6a0d106ac3bde9bd3484f866c5c877c",
-            "timelock: 28800 blocks, about 24 h, then a refund is possible (nominal block times)",
+            "timelock: 28800 blocks, about 24 h, then a refund is possible (at usual block times)",
             "get: 0.0181 BTC (1810000 base units) on Bitcoin (bitcoin:mainnet)",
             "pay-out: bc1p8ltwvngwllglh4h2gnascq46y4qcgcn5em0hfeklmmt6t5gxxk0s8nlwmn, a promise: whoever holds the redeem key is paid",
             "destination data: 20 bytes 0xbf74103cdd30e963ccb487d01ebc7237fcbb25a0",

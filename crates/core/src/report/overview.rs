@@ -108,7 +108,7 @@ impl Overview {
             // On Bitcoin-like chains only the holder of the refund key can refund.
             let is_owners = self.source.chain.family() != Family::Bitcoin || source.delegate.is_some();
             let refund = if is_owners { "a refund is possible" } else { "only the service can refund" };
-            let text = format!("{timelock}, then {refund} (nominal block times)");
+            let text = format!("{timelock}, then {refund} (at usual block times)");
             summary.add_values(Topic::Timelock, text, [timelock.into()]);
         }
         let receive = self.destination.amount(destination.amount);

@@ -57,6 +57,12 @@ pub(super) fn page(page: &Page<'_>) -> String {
                         Ok(order) => (accepted(page, page.prepared.as_ref().map_or(order.warnings(), |prepared| &prepared.warnings))),
                         Err(refusal) => (refused(page, refusal)),
                     }
+                    @if !page.ending.is_empty() {
+                        section aria-labelledby="ending" {
+                            h2 #ending { "What became of it" }
+                            dl.why { @for (label, text) in &page.ending { dt { (Safe(label)) } dd { (Safe(text)) } } }
+                        }
+                    }
                     @if let Some(legs) = &page.legs { (route(legs, certainty)) }
                     div.columns {
                         section aria-labelledby="says" {

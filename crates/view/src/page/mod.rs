@@ -97,6 +97,7 @@ pub struct Page<'d> {
     has_own_policy: bool,
     sentence: Option<(String, String)>,
     prepared: Option<Prepared>,
+    ending: Vec<(String, String)>,
 }
 
 impl<'d> Page<'d> {
@@ -114,6 +115,7 @@ impl<'d> Page<'d> {
             has_own_policy: *policy != Policy::default(),
             sentence: None,
             prepared: None,
+            ending: Vec::new(),
         };
         page.legs = legs(page.order(), documents, registry);
         page.in_language(&Catalogue::english())
@@ -165,6 +167,14 @@ impl<'d> Page<'d> {
             cards: hash_cards(order),
         });
         Ok(self)
+    }
+
+    /// Adds what became of the order: facts with their labels, such as its stage and the ids of its transactions. They come from the wallet's own
+    /// journal, not from the documents of the page.
+    #[must_use]
+    pub fn with_ending(mut self, facts: &[(impl AsRef<str>, impl AsRef<str>)]) -> Self {
+        self.ending = facts.iter().map(|(label, text)| (label.as_ref().to_owned(), text.as_ref().to_owned())).collect();
+        self
     }
 
     /// Adds what Safe shows of a prepared order, to its hash cards. Call it after [`Page::with_prepared`] with the same order.
