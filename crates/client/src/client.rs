@@ -13,7 +13,7 @@ use crate::request::{Action, Api, ExtraParameters, List, OrderFilter, OrderId, Q
 use crate::response::{self, Answer};
 use crate::retry::{Retry, random};
 use crate::route::Routes;
-use countersign_transport::{BoxTransport, Request, Response, Transport};
+use countersign_transport::{BoxTransport, Request, Response, Transport, TransportError};
 
 /// A client of one service, for one application.
 ///
@@ -86,7 +86,7 @@ impl<T: Transport> Client<T> {
     ) -> Result<Answer<R>, Error> {
         let mut attempt = 1_u32;
         loop {
-            let answer = self.transport.send(request).await.map_err(Error::from);
+            let answer = self.transport.send(request).await.map_err(|error| Error::Transport(at_host(error, &request.url)));
             let status = answer.as_ref().map(|answer| answer.status).unwrap_or_default();
             let result = answer.and_then(&read);
             // Of a request only this is logged. The base of the URL may contain a key, and the rest of a request can be private.
@@ -357,4 +357,11 @@ fn hashes(node: Cursor<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
         Value::Array(_) => node.array()?.map(hash).collect(),
         _ => hash(node).map(|hash| vec![hash]),
     }
+}
+/// Names the host that did not answer. The rest of a URL can be private.
+fn at_host(mut error: TransportError, url: &url::Url) -> TransportError {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    error.detail = if error.detail.is_empty() { format!("{host}{port}") } else { format!("{host}{port}: {}", error.detail) };
+    error
 }

@@ -110,6 +110,8 @@ async fn nobody_there() {
     let error = client.create_order(&order()).await.unwrap_err();
     // Without a connection the service cannot have acted, so even a POST is tried again.
     assert_eq!((error.code().name(), error.may_have_acted(), error.is_transient()), ("transport_connect", false, true));
+    // The host, and no more of the URL.
+    assert!(error.to_string().contains("no connection: 127.0.0.1:"), "{error}");
     assert!(!error.to_string().contains("/v2/"), "{error}");
 }
 
