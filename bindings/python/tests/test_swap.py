@@ -435,6 +435,12 @@ def test_errors_in_what_is_asked_for(start: Any) -> None:
     with pytest.raises(Refusal) as refused:
         Swaps(**user.options(registry=b"{"))
     assert refused.value.at.startswith("/registry")
+    keys = [{"address": "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8", "weight": 1}]
+    described = {"id": 2, "threshold": 1, "keys": keys}
+    for permissions, at in (({"tron": 1}, "/tron"), ({"base": described}, "/base"), ({"tron": {**described, "keys": []}}, "/tron/keys")):
+        with pytest.raises((Refusal, ValueError), match="/options/permissions" + at):
+            Swaps(**user.options(permissions=permissions))
+    Swaps(**user.options(permissions={"tron": described}, own_transactions=True)).close()
     with Swaps(**user.options()) as swaps:
         wish = user.wish(*EVM_TO_LITECOIN)
         for change, at in (({"amount": "1.5"}, "amount"), ({"to": "litecoin:nothing"}, "/to"), ({"receive_at": "0x1"}, "/receive_at")):
