@@ -45,7 +45,7 @@ mod tests {
                 public_key: |secret| $name::KeyPair::new(secret).map(|pair| pair.public_key()),
                 output_key: |key| $name::output_key(key).map(|key| key.to_x_only_public_key()),
                 sign_schnorr: |secret, digest| $name::KeyPair::new(secret)?.sign_schnorr(digest),
-                sign_key_path: |secret, digest| $name::KeyPair::new(secret)?.sign_key_path(digest),
+                sign_key_path: |secret, digest| $name::KeyPair::new(secret)?.key_path()?.sign_schnorr(digest),
                 sign_ecdsa: |secret, digest| $name::KeyPair::new(secret)?.sign_ecdsa(digest),
                 verify_schnorr: $name::verify_schnorr,
                 verify_ecdsa: $name::verify_ecdsa,

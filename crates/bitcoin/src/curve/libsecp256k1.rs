@@ -27,12 +27,13 @@ impl KeyPair {
         Some(SECP.sign_schnorr_no_aux_rand(&Message::from_digest(*digest), &self.0))
     }
 
-    /// Signs a digest by BIP-340 for the output key (BIP-86).
-    pub(crate) fn sign_key_path(&self, digest: &[u8; 32]) -> Option<schnorr::Signature> {
+    /// Returns the pair of the output key of the taproot output that this key alone can spend (BIP-86).
+    #[expect(clippy::unnecessary_wraps, reason = "the other library can fail")]
+    pub(crate) fn key_path(&self) -> Option<Self> {
         let mut tweaked = self.0.tap_tweak(&SECP, None).to_keypair();
-        let signature = SECP.sign_schnorr_no_aux_rand(&Message::from_digest(*digest), &tweaked);
+        let pair = Self(Box::new(tweaked));
         tweaked.non_secure_erase();
-        Some(signature)
+        Some(pair)
     }
 
     /// Signs a digest by ECDSA, with the nonce of RFC 6979 and the low s.

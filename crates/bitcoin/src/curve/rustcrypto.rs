@@ -37,15 +37,14 @@ impl KeyPair {
         sign(&SigningKey::from_bytes(self.secret.as_slice()).ok()?, digest)
     }
 
-    pub(crate) fn sign_key_path(&self, digest: &[u8; 32]) -> Option<schnorr::Signature> {
+    pub(crate) fn key_path(&self) -> Option<Self> {
         // `SigningKey` negates the scalar if the y coordinate is odd, as BIP-341 requires before the tweak.
         let key = SigningKey::from_bytes(self.secret.as_slice()).ok()?;
         let internal = XOnlyPublicKey::from_slice(&key.verifying_key().to_bytes()).ok()?;
         let tweak = Scalar::from_repr(tweak_of(internal).into()).into_option()?;
         #[expect(clippy::arithmetic_side_effects, reason = "the sum is one modulo the order")]
         let sum = Zeroizing::new(*key.as_nonzero_scalar().as_ref() + tweak);
-        let tweaked = Zeroizing::new(NonZeroScalar::new(*sum).into_option()?);
-        sign(&SigningKey::from(*tweaked), digest)
+        Self::new(&Zeroizing::new(sum.to_repr().into()))
     }
 
     pub(crate) fn sign_ecdsa(&self, digest: &[u8; 32]) -> Option<ecdsa::Signature> {

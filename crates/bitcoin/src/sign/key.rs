@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
-use bitcoin::secp256k1::schnorr;
+use bitcoin::secp256k1::{self, schnorr};
 use bitcoin::sighash::TapSighashType;
 use bitcoin::{PubkeyHash, PublicKey, XOnlyPublicKey, base58, taproot};
 use countersign_core::chains::digits;
@@ -12,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::Proof;
 use super::proof::hash_opens;
-use crate::curve::{self, KeyPair};
+use crate::curve::KeyPair;
 use crate::transaction::{Input, Kind, Spend};
 
 /// The most keys after the first one. No transaction that nodes relay has more inputs.
@@ -41,8 +42,9 @@ struct KeyMaterial {
     pair: KeyPair,
     public_key: PublicKey,
     key_hash: PubkeyHash,
-    /// Output key of the taproot output that this key alone can spend (BIP-86).
-    output_key: XOnlyPublicKey,
+    /// The key of the taproot output that this key alone can spend (BIP-86). It costs as much as the key itself, so it is only computed
+    /// if a payment spends taproot outputs.
+    key_path: OnceLock<Option<KeyPair>>,
 }
 
 impl fmt::Debug for Key {
@@ -70,8 +72,8 @@ impl Key {
         self.first.x_only()
     }
 
-    fn find(&self, is_right: impl Fn(&KeyMaterial) -> bool) -> Option<&KeyMaterial> {
-        std::iter::once(&self.first).chain(&self.others).find(|material| is_right(material))
+    fn all(&self) -> impl Iterator<Item = &KeyMaterial> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Signs an input; `None` if no key can sign it, or if it is presigned.
@@ -80,12 +82,12 @@ impl Key {
             Kind::Presigned(_) => None,
             Kind::Htlc(leaf) => self.sign_as(&leaf.signer, &input.digest).map(|signature| Proof::leaf(leaf, bare(signature))),
             Kind::Wallet(Spend::P2tr { output_key }) => {
-                let material = self.find(|material| material.output_key == *output_key)?;
-                material.pair.sign_key_path(&input.digest).map(|signature| Proof::KeyPath(bare(signature)))
+                let pair = self.all().filter_map(KeyMaterial::key_path).find(|pair| x_only(&pair.public_key()) == *output_key)?;
+                pair.sign_schnorr(&input.digest).map(|signature| Proof::KeyPath(bare(signature)))
             }
             Kind::Wallet(spend) => {
                 let script = &input.prevout.script_pubkey;
-                let material = self.find(|material| hash_opens(&material.key_hash, spend, script))?;
+                let material = self.all().find(|material| hash_opens(&material.key_hash, spend, script))?;
                 let signature = material.pair.sign_ecdsa(&input.digest)?;
                 Some(Proof::ecdsa(spend, signature, material.public_key))
             }
@@ -94,7 +96,7 @@ impl Key {
 
     /// Signs with the key that has this x-only public key, without a taproot tweak; `None` if there is no such key.
     pub(crate) fn sign_as(&self, signer: &XOnlyPublicKey, digest: &[u8; 32]) -> Option<schnorr::Signature> {
-        let material = self.find(|material| material.x_only() == *signer)?;
+        let material = self.all().find(|material| material.x_only() == *signer)?;
         material.pair.sign_schnorr(digest)
     }
 }
@@ -126,12 +128,18 @@ impl KeyMaterial {
         }
         let pair = KeyPair::new(&secret).ok_or(Code::KeyMalformed)?;
         let public_key = PublicKey::new(pair.public_key());
-        let (x_only, _) = public_key.inner.x_only_public_key();
-        let output_key = curve::output_key(&x_only).ok_or(Code::KeyMalformed)?.to_x_only_public_key();
-        Ok(Self { pair, public_key, key_hash: public_key.pubkey_hash(), output_key })
+        Ok(Self { pair, public_key, key_hash: public_key.pubkey_hash(), key_path: OnceLock::new() })
     }
 
     fn x_only(&self) -> XOnlyPublicKey {
-        self.public_key.inner.x_only_public_key().0
+        x_only(&self.public_key.inner)
     }
+
+    fn key_path(&self) -> Option<&KeyPair> {
+        self.key_path.get_or_init(|| self.pair.key_path()).as_ref()
+    }
+}
+
+fn x_only(key: &secp256k1::PublicKey) -> XOnlyPublicKey {
+    key.x_only_public_key().0
 }
