@@ -1,9 +1,15 @@
 //! Wipes what a computation with a secret leaves on the stack.
 
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+
 use zeroize::Zeroize;
 
-/// 64-bit words of the stack that are overwritten: more than signing uses on any curve.
-const WORDS: usize = 8 * 1024;
+/// Bytes of the stack that are overwritten: more than signing uses on any curve.
+const BYTES: usize = 64 * 1024;
+/// Bytes that are overwritten at once. Longer memory is filled with an instruction that counts once for each byte where instructions are
+/// counted.
+const BLOCK: usize = 2 * 1024;
 
 /// Calls `work` and overwrites the stack that it used.
 ///
@@ -23,7 +29,9 @@ fn below<T>(work: impl FnOnce() -> T) -> T {
 
 #[inline(never)]
 fn overwrite() {
-    let mut words = [1_u64; WORDS];
-    words.zeroize();
-    std::hint::black_box(&mut words);
+    let mut stack = [[MaybeUninit::<u8>::uninit(); BLOCK]; BYTES / BLOCK];
+    for block in &mut stack {
+        block.as_mut_slice().zeroize();
+    }
+    black_box(&mut stack);
 }
