@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payment, and the response fields that each line covers.
 
 use bitcoin::Amount;
-use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, line_text, number};
 
 use crate::address::Chain;
 use crate::deposit::Deposit;
@@ -23,19 +23,19 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
         Some(_) => "recomputed from its keys, secret hash and timelock",
         None => "taken on trust: its keys, secret hash and timelock are not known",
     };
-    summary.add_values(Topic::Contract, format!("deposit address {address}, taproot, {how}"), [address.into()]);
+    summary.add_values(Topic::Contract, line_text!("deposit address {address}, taproot, {how}"), [address.into()]);
     if let Some(Tree { htlc, .. }) = tree {
         let account = crate::address::account(htlc.initiator);
-        summary.add_values(Topic::Owner, format!("refund key {}", hex::encode(htlc.initiator)), [account.into()]);
+        summary.add_values(Topic::Owner, line_text!("refund key {}", hex::encode(htlc.initiator)), [account.into()]);
     }
     if let Some(today) = &deposit.canonical_owner {
-        let text = format!("the owner's address has an old form that Bitcoin also uses; its current form is {today}");
+        let text = line_text!("the owner's address has an old form that Bitcoin also uses; its current form is {today}");
         summary.add_values(Topic::Owner, text, [today.into()]);
     }
-    let text = format!("exactly {}, in one payment, cannot be undone", format_coins(*amount, *chain));
+    let text = line_text!("exactly {}, in one payment, cannot be undone", format_coins(*amount, *chain));
     summary.add_values(Topic::Send, text, [chain.amount(*amount).into()]);
     let uri = deposit.uri();
-    summary.add_values(Topic::Message, format!("payment URI {uri}"), [uri.into()]);
+    summary.add_values(Topic::Message, line_text!("payment URI {uri}"), [uri.into()]);
 }
 
 pub(crate) fn coverage() -> Vec<ByteCoverage> {
@@ -56,13 +56,13 @@ impl Payment {
         summary.add(Topic::Gas, if is_replaceable { "can be replaced by a transaction with a higher fee" } else { "cannot be replaced" });
         let changes = if self.id_is_final() { "" } else { ", which signing changes" };
         let txid = self.transaction().compute_txid().to_string();
-        summary.add_values(Topic::Digest, format!("transaction {txid}{changes}"), [txid.into()]);
+        summary.add_values(Topic::Digest, line_text!("transaction {txid}{changes}"), [txid.into()]);
         for (index, input) in self.inputs_to_sign().take(MAX_LISTED) {
-            let text = format!("input {index}, digest {}", hex::encode(input.digest));
+            let text = line_text!("input {index}, digest {}", hex::encode(input.digest));
             summary.add_values(Topic::Digest, text, [TypedValue::Hash(input.digest)]);
         }
         if let Some(more @ 1..) = self.inputs_to_sign().count().checked_sub(MAX_LISTED) {
-            summary.add(Topic::Digest, format!("and {more} more digests"));
+            summary.add(Topic::Digest, line_text!("and {more} more digests"));
         }
     }
 
@@ -71,21 +71,21 @@ impl Payment {
         for input in self.inputs.iter().take(MAX_LISTED) {
             let value = input.prevout.value;
             let outpoint = input.outpoint.to_string();
-            let text = format!("spends {} from {outpoint}", format_coins(value, chain));
+            let text = line_text!("spends {} from {outpoint}", format_coins(value, chain));
             summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), outpoint.into()]);
         }
         if let Some(more @ 1..) = self.inputs.len().checked_sub(MAX_LISTED) {
-            summary.add(Topic::Wallet, format!("and {more} more outputs"));
+            summary.add(Topic::Wallet, line_text!("and {more} more outputs"));
         }
         for (index, paid) in transaction.output.iter().enumerate() {
             let what = if self.change == Some(index) { "change" } else { "pays" };
             let (value, to) = (paid.value, chain.format_script(&paid.script_pubkey));
-            let text = format!("{what} {} to {to}", format_coins(value, chain));
+            let text = line_text!("{what} {} to {to}", format_coins(value, chain));
             summary.add_values(Topic::Wallet, text, [chain.amount(value).into(), to.into()]);
             let dust_limit = chain.dust_limit(&paid.script_pubkey);
             if value < dust_limit {
                 let base_units = dust_limit.to_sat();
-                summary.add_values(Topic::Wallet, format!("nodes do not relay an output below {base_units} sat"), [base_units.into()]);
+                summary.add_values(Topic::Wallet, line_text!("nodes do not relay an output below {base_units} sat"), [base_units.into()]);
             }
         }
     }

@@ -37,9 +37,12 @@ pub fn into(digits: &str, bytes: &mut [u8]) -> Result<(), FromHexError> {
 /// Formats 32 bytes as a hex number: `0x` and digits in lower case without leading zeros, `0x0` for zero.
 #[must_use]
 pub fn hex_number(bytes: &[u8; 32]) -> String {
-    let digits = hex::encode(bytes);
-    let significant = digits.trim_start_matches('0');
-    ["0x", if significant.is_empty() { "0" } else { significant }].concat()
+    let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len().saturating_sub(1));
+    let mut digits = hex::encode_prefixed(bytes.get(start..).unwrap_or_default());
+    if digits.starts_with("0x0") {
+        digits.remove(2);
+    }
+    digits
 }
 
 /// Formats 32 bytes in base58, as Solana writes accounts and Sui writes digests.

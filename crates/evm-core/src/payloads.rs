@@ -7,7 +7,8 @@ use std::fmt;
 use alloy_primitives::{Address, B256, Signature};
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload, only_one};
 use countersign_core::{
-    Code, GaslessSubmission, Hex, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, Warnings,
+    Code, GaslessSubmission, Hex, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic,
+    Warnings, line_text,
 };
 
 use crate::ecdsa;
@@ -52,7 +53,7 @@ pub trait Transaction: Clone + fmt::Debug {
     /// Formats an address as the family's users write it.
     fn format_address(address: Address) -> String;
     /// Adds lines on who signs the transactions, and who pays which fees for them.
-    fn describe_fees(prepared: &Unsigned<Self>, summary: &mut Summary);
+    fn describe_fees(prepared: &Unsigned<Self>, sender: &str, summary: &mut Summary);
     /// Returns the most that the sender pays for the transactions; `None` if there are none.
     fn network_fee(prepared: &Unsigned<Self>) -> Option<NetworkFee>;
     /// Describes the digest of one transaction.
@@ -271,11 +272,11 @@ impl<T: Transaction> Signable for Unsigned<T> {
     type Signed = SignedPayloads<T>;
 
     fn describe(&self, summary: &mut Summary) {
-        T::describe_fees(self, summary);
+        let sender = T::format_address(self.sender);
+        T::describe_fees(self, &sender, summary);
         // On Tron an account with a key never has code.
         if T::SCHEME == Scheme::Secp256k1Keccak && self.message.is_some() {
-            let owner = T::format_address(self.sender);
-            let text = format!("the typed data counts only while {owner} has no code, or if its code accepts the signature (ERC-1271)");
+            let text = line_text!("the typed data counts only while {sender} has no code, or if its code accepts the signature (ERC-1271)");
             summary.add(Topic::Message, text);
         }
         for call in &self.calls {
@@ -284,11 +285,11 @@ impl<T: Transaction> Signable for Unsigned<T> {
                 role => role.to_string(),
             };
             let digest = call.transaction.describe_digest();
-            summary.add_values(Topic::Digest, format!("{name}, {digest}"), [hash(call.transaction.digest())]);
+            summary.add_values(Topic::Digest, line_text!("{name}, {digest}"), [hash(call.transaction.digest())]);
         }
         if let Some(message) = &self.message {
             let digest = message.hashes.digest;
-            summary.add_values(Topic::Digest, format!("typed data, {digest}"), [hash(digest)]);
+            summary.add_values(Topic::Digest, line_text!("typed data, {digest}"), [hash(digest)]);
         }
     }
 

@@ -4,6 +4,8 @@
 //! General hashers ignore members that the types do not name, and some ignore the declared domain type, so two wallets can hash
 //! one JSON differently. Here the whole structure is read strictly, and the digest is computed from the rebuilt message.
 
+use std::sync::Arc;
+
 use alloy_primitives::{Address, B256, Bytes, U256, b256, keccak256};
 use alloy_sol_types::{Eip712Domain, SolStruct, eip712_domain};
 use countersign_core::json::{At, Cursor, Members};
@@ -64,6 +66,8 @@ pub struct Message {
     pub verifying_contract: Address,
     /// The terms. They have no initiator, because that is whoever signs.
     pub terms: Initiate,
+    /// The contract as text, as its chain's users write it.
+    pub contract_text: Arc<str>,
     domain_separator: B256,
     hashed_data: bool,
 }
@@ -209,7 +213,8 @@ impl Message {
         check_agrees(&terms, call, carries_data, members.need("message")?.at(), rules)?;
         let separator = order.source.domain_separator(&version, || domain_separator(&version, chain_id, htlc).0);
         let hashed_data = carries_data && !rules.drops_destination_data;
-        Ok(Self { version, chain_id, verifying_contract: htlc, terms, domain_separator: separator.into(), hashed_data })
+        let contract_text = order.source.htlc_text().cloned().unwrap_or_default();
+        Ok(Self { version, chain_id, verifying_contract: htlc, terms, contract_text, domain_separator: separator.into(), hashed_data })
     }
 }
 
@@ -346,7 +351,8 @@ impl Message {
         let verifying_contract = Address::repeat_byte(1);
         let separator = domain_separator("3", 1, verifying_contract);
         let hashed_data = terms.destination_data.is_some();
-        Self { version: "3".to_owned(), chain_id: 1, verifying_contract, terms, domain_separator: separator, hashed_data }
+        let contract_text = verifying_contract.to_string().into();
+        Self { version: "3".to_owned(), chain_id: 1, verifying_contract, terms, contract_text, domain_separator: separator, hashed_data }
     }
 }
 

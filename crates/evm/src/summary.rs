@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_consensus::Transaction as _;
-use countersign_core::{ByteCoverage, Summary, Topic, number, text};
+use countersign_core::{ByteCoverage, Summary, Topic, line_text, number, text};
 use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::to_account;
@@ -25,20 +25,20 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, u64>, summary: &mut Summar
             summary.add_approval(approval.proposed.amount, parts.approval.map(|(approve, _)| approve.amount));
         }
         if let Some((_, gas_limit)) = parts.approval {
-            summary.add_values(Topic::Gas, format!("approval at most {gas_limit} gas"), [gas_limit.into()]);
+            summary.add_values(Topic::Gas, line_text!("approval at most {gas_limit} gas"), [gas_limit.into()]);
         }
         let value = deposit.initiate.value;
         if !value.is_zero() {
             let coins = number::in_whole_units(value, COIN);
-            summary.add_values(Topic::Send, format!("{coins} coins sent with the call"), [value.into()]);
+            summary.add_values(Topic::Send, line_text!("{coins} coins sent with the call"), [value.into()]);
         }
-        summary.add_values(Topic::Gas, format!("initiate at most {gas_limit} gas"), [gas_limit.into()]);
+        summary.add_values(Topic::Gas, line_text!("initiate at most {gas_limit} gas"), [gas_limit.into()]);
     }
     match parts.message {
         Some(message) => {
-            let (contract, version) = (message.verifying_contract, text::quoted(&message.version));
-            let text = format!("gasless Initiate for {contract}, domain HTLC version {version}");
-            summary.add_values(Topic::Message, text, [to_account(contract).into()]);
+            let (contract, version) = (&message.contract_text, text::quoted(&message.version));
+            let text = line_text!("gasless Initiate for {contract}, domain HTLC version {version}");
+            summary.add_values(Topic::Message, text, [to_account(message.verifying_contract).into()]);
         }
         None => summary.add_no_gasless(deposit.typed_data.is_some()),
     }

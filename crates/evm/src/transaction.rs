@@ -13,7 +13,7 @@ use alloy_primitives::{Address, B256, Signature, TxKind, U256, keccak256};
 use countersign_core::reader::check_low_fee;
 use countersign_core::{
     ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Role, Scheme, SentBy, Summary, Topic, TypedValue, Warnings,
-    number,
+    line_text, number,
 };
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::matching::{OrderCalls, SentCall};
@@ -289,15 +289,15 @@ impl EvmTransaction {
         U256::from(self.transaction.gas_limit()).saturating_mul(U256::from(self.transaction.max_fee_per_gas()))
     }
 
-    fn nonce_and_fees(&self) -> (u64, String) {
+    fn fees(&self) -> String {
         let gwei = |wei: u128| number::in_whole_units(U256::from(wei), GWEI);
         match &self.transaction {
             TypedTransaction::Eip1559(tx) => {
                 let (max, priority) = (gwei(tx.max_fee_per_gas), gwei(tx.max_priority_fee_per_gas));
-                (tx.nonce, format!("at most {max} gwei per gas, {priority} of it to the proposer"))
+                format!("at most {max} gwei per gas, {priority} of it to the proposer")
             }
-            TypedTransaction::Legacy(tx) => (tx.nonce, format!("{} gwei per gas, legacy transaction", gwei(tx.gas_price))),
-            _ => (0, String::new()),
+            TypedTransaction::Legacy(tx) => format!("{} gwei per gas, legacy transaction", gwei(tx.gas_price)),
+            _ => String::new(),
         }
     }
 }
@@ -346,14 +346,14 @@ impl payloads::Transaction for EvmTransaction {
         address.to_string()
     }
 
-    fn describe_fees(prepared: &Unsigned, summary: &mut Summary) {
-        let (sender, calls) = (prepared.sender, &prepared.calls);
+    fn describe_fees(prepared: &Unsigned, sender: &str, summary: &mut Summary) {
+        let calls = &prepared.calls;
         let Some(last) = calls.last() else { return };
-        let text = format!("sent and paid for by {sender}, {}", last.transaction.nonce_and_fees().1);
-        summary.add_values(Topic::Wallet, text, [crate::address::to_account(sender).into()]);
+        let text = line_text!("sent and paid for by {sender}, {}", last.transaction.fees());
+        summary.add_values(Topic::Wallet, text, [crate::address::to_account(prepared.sender).into()]);
         let Some(fee) = Self::network_fee(prepared) else { return };
         let what = if calls.len() == 1 { "the transaction" } else { "all transactions" };
-        summary.add_values(Topic::Wallet, format!("the gas of {what} costs {fee}"), [fee.at_most.into()]);
+        summary.add_values(Topic::Wallet, line_text!("the gas of {what} costs {fee}"), [fee.at_most.into()]);
     }
 
     fn network_fee(prepared: &Unsigned) -> Option<NetworkFee> {
@@ -365,7 +365,7 @@ impl payloads::Transaction for EvmTransaction {
     }
 
     fn describe_digest(&self) -> String {
-        format!("nonce {}, {}", self.nonce_and_fees().0, self.signing_hash)
+        format!("nonce {}, {}", self.transaction.nonce(), self.signing_hash)
     }
 }
 

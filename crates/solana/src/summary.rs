@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use countersign_core::report::amount::format_duration;
-use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue};
+use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue, line_text};
 use solana_message::VersionedMessage;
 use solana_message::v1::TransactionConfig;
 
@@ -30,7 +30,7 @@ fn describe_encoding(name: &str, proposed: &ProposedTransaction, summary: &mut S
         VersionedMessage::V1(_) => "version 1 message",
     };
     let blockhash = message.recent_blockhash().to_string();
-    let text = format!("{name} in {encoding}, {version}, blockhash {blockhash} of the service");
+    let text = line_text!("{name} in {encoding}, {version}, blockhash {blockhash} of the service");
     summary.add_values(Topic::Encoding, text, [blockhash.into()]);
 }
 
@@ -50,11 +50,11 @@ fn describe_config(name: &str, proposed: &ProposedTransaction, summary: &mut Sum
     let (fee, units, loaded) = (priority_fee.unwrap_or(0), compute_unit_limit.unwrap_or(0), loaded_accounts_data_size_limit.unwrap_or(0));
     let total = transaction::max_fee(&proposed.decoded.transaction.message);
     let text =
-        format!("{name}: {units} compute units at most, a priority fee of {fee} lamports, {total} lamports with the fee for signatures");
+        line_text!("{name}: {units} compute units at most, a priority fee of {fee} lamports, {total} lamports with the fee for signatures");
     summary.add_values(Topic::Gas, text, [units.into(), fee.into(), total.into()]);
     let heap = heap_size.map(|heap| format!(", a heap of {heap} bytes")).unwrap_or_default();
     let values = [loaded].into_iter().chain(heap_size).map(TypedValue::from);
-    summary.add_values(Topic::Gas, format!("{name}: loads at most {loaded} bytes of accounts{heap}"), values);
+    summary.add_values(Topic::Gas, line_text!("{name}: loads at most {loaded} bytes of accounts{heap}"), values);
 }
 
 fn describe_allowed(name: &str, proposed: &ProposedTransaction, summary: &mut Summary) {
@@ -90,10 +90,10 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     let vault = deposit.transaction.accounts.vault;
     let tokens = vault.map(|vault| format!(", tokens in the vault {vault}")).unwrap_or_default();
     let values = [deposit.swap_account].into_iter().chain(vault).map(value);
-    summary.add_values(Topic::Contract, format!("swap account {}{tokens}", deposit.swap_account), values);
+    summary.add_values(Topic::Contract, line_text!("swap account {}{tokens}", deposit.swap_account), values);
     if let Some(refundee) = deposit.terms.refundee {
         let generation = deposit.htlc.generation.name;
-        let text = format!("generation {generation}: refunds go to {refundee}, rent returns to its payer");
+        let text = line_text!("generation {generation}: refunds go to {refundee}, rent returns to its payer");
         summary.add_values(Topic::Contract, text, [value(refundee)]);
     }
     if deposit.htlc.takes_destination_data() {
@@ -101,14 +101,14 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
             None => summary.add(Topic::DestinationData, "none"),
             Some(data) => {
                 let hex = Hex(data.clone()).to_string();
-                summary.add(Topic::DestinationData, format!("{} bytes {hex}", data.len()));
+                summary.add(Topic::DestinationData, line_text!("{} bytes {hex}", data.len()));
             }
         }
     }
     if is_self_funded {
         describe_encoding("transaction", &deposit.transaction, summary);
         let payer = deposit.transaction.fee_payer;
-        summary.add_values(Topic::Gas, format!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
+        summary.add_values(Topic::Gas, line_text!("transaction: fees and rent are paid by {payer}, the owner"), [value(payer)]);
         describe_config("transaction", &deposit.transaction, summary);
         describe_allowed("transaction", &deposit.transaction, summary);
     }
@@ -118,7 +118,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
     describe_encoding("gasless transaction", gasless, summary);
     let sponsor = gasless.fee_payer;
     let pinned = if deposit.sponsor_pinned { "which is pinned" } else { "which is not pinned" };
-    let text = format!("gasless transaction: fees and rent are paid by the sponsor {sponsor}, {pinned}");
+    let text = line_text!("gasless transaction: fees and rent are paid by the sponsor {sponsor}, {pinned}");
     summary.add_values(Topic::Gas, text, [value(sponsor)]);
     describe_config("gasless transaction", gasless, summary);
     describe_allowed("gasless transaction", gasless, summary);
@@ -126,7 +126,7 @@ fn describe_parts(deposit: &Deposit, is_self_funded: bool, gasless: Option<&Prop
         Some(signature) if signature.as_ref().iter().any(|byte| *byte != 0) => format!("which has signed: {signature}"),
         _ => "which has not signed yet".to_owned(),
     };
-    let text = format!("gasless transaction, co-signed with the sponsor {sponsor}, {slot}");
+    let text = line_text!("gasless transaction, co-signed with the sponsor {sponsor}, {slot}");
     summary.add_values(Topic::Message, text, [value(sponsor)]);
 }
 
@@ -145,13 +145,15 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
             _ => "the service's",
         };
         let blockhash = payload.transaction().message.recent_blockhash().to_string();
-        let text = format!("signed by {}, blockhash {blockhash} ({whose})", unsigned.signer);
+        let text = line_text!("signed by {}, blockhash {blockhash} ({whose})", unsigned.signer);
         summary.add_values(Topic::Wallet, text, [value(unsigned.signer), blockhash.into()]);
     }
     if let (Some(nonce), Some(_), false) = (unsigned.chosen.nonce, &unsigned.transaction, unsigned.is_fixed) {
         let account = nonce.account;
-        let text =
-            format!("the transaction does not expire: it stays valid until the nonce account {account} of {} is advanced", unsigned.signer);
+        let text = line_text!(
+            "the transaction does not expire: it stays valid until the nonce account {account} of {} is advanced",
+            unsigned.signer
+        );
         summary.add_values(Topic::Wallet, text, [value(account), value(unsigned.signer)]);
     }
     if let (Some(payload), true) = (&unsigned.transaction, own_fee) {
@@ -173,14 +175,14 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         _ => None,
     };
     if let Some(advice) = lifetime {
-        summary.add(Topic::Wallet, format!("a blockhash is valid for {LIFE} blocks, {}: {advice}", duration(LIFE)));
+        summary.add(Topic::Wallet, line_text!("a blockhash is valid for {LIFE} blocks, {}: {advice}", duration(LIFE)));
     }
     if let Some(last) = unsigned.chosen.last_valid_block_height {
         let left = unsigned.chosen.block_height.map(|now| {
             let blocks = last.saturating_sub(now);
             format!(", {blocks} blocks from now, {}", duration(blocks))
         });
-        let text = format!("safe to sign until block height {last}{}", left.unwrap_or_default());
+        let text = line_text!("safe to sign until block height {last}{}", left.unwrap_or_default());
         summary.add_values(Topic::Wallet, text, [last.into()]);
     }
     for (id, payload) in unsigned.payloads() {
@@ -191,7 +193,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
             _ => "transaction",
         };
         let hash = payload.message_hash();
-        let text = format!("{name}, SHA-256 of the message {hash}");
+        let text = line_text!("{name}, SHA-256 of the message {hash}");
         summary.add_values(Topic::Digest, text, [TypedValue::Hash(hash.to_bytes())]);
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
 use countersign_core::{
     Code, GaslessSubmission, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction, SigningRequest, Summary, Topic, TypedValue,
-    Warnings, number,
+    Warnings, line_text, number,
 };
 use serde_json::Value as Json;
 use starknet_types_core::felt::Felt;
@@ -134,7 +134,7 @@ impl Signable for Unsigned {
 
     fn describe(&self, summary: &mut Summary) {
         let digest = |summary: &mut Summary, what: &str, hash: Felt| {
-            summary.add_values(Topic::Digest, format!("{what}, {}", to_hex(&hash)), [TypedValue::Hash(hash.to_bytes_be())]);
+            summary.add_values(Topic::Digest, line_text!("{what}, {}", to_hex(&hash)), [TypedValue::Hash(hash.to_bytes_be())]);
         };
         if let Some(payload) = &self.invoke {
             describe_invoke(&payload.invoke, summary);
@@ -229,26 +229,26 @@ fn describe_invoke(invoke: &Invoke, summary: &mut Summary) {
     let max_fee = bounds.max_fee(transaction.tip);
     let in_strk = number::in_whole_units(max_fee, STRK);
     let (account, nonce) = (address::to_account(sender), to_hex(&transaction.nonce));
-    let text = format!("sent and paid for by {account}, nonce {nonce}, at most {in_strk} STRK");
+    let text = line_text!("sent and paid for by {account}, nonce {nonce}, at most {in_strk} STRK");
     summary.add_values(Topic::Wallet, text, [account.into(), max_fee.into()]);
     for (name, bound) in [("L1 gas", bounds.l1_gas), ("L2 gas", bounds.l2_gas), ("L1 data gas", bounds.l1_data_gas)] {
-        let text = format!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);
+        let text = line_text!("at most {} {name} at {} FRI", bound.max_amount, bound.max_price_per_unit);
         summary.add_values(Topic::Gas, text, [bound.max_amount.into(), bound.max_price_per_unit.into()]);
     }
     if transaction.tip != 0 {
-        summary.add_values(Topic::Gas, format!("tip {} FRI per L2 gas", transaction.tip), [transaction.tip.into()]);
+        summary.add_values(Topic::Gas, line_text!("tip {} FRI per L2 gas", transaction.tip), [transaction.tip.into()]);
     }
     for (what, felts) in
         [("paymaster data", &transaction.paymaster_data), ("account deployment data", &transaction.account_deployment_data)]
     {
         if !felts.is_empty() {
             let felts: Vec<_> = felts.iter().map(to_hex).collect();
-            summary.add(Topic::Wallet, format!("{what} {}", felts.join(", ")));
+            summary.add(Topic::Wallet, line_text!("{what} {}", felts.join(", ")));
         }
     }
     let modes = (transaction.nonce_data_availability_mode.name(), transaction.fee_data_availability_mode.name());
     if modes != ("L1", "L1") {
-        summary.add(Topic::Wallet, format!("nonce data on {}, fee data on {}", modes.0, modes.1));
+        summary.add(Topic::Wallet, line_text!("nonce data on {}, fee data on {}", modes.0, modes.1));
     }
     if invoke.encoding == ExecutionEncoding::Legacy {
         summary.add(Topic::Wallet, "calls encoded for an account of Cairo 0");

@@ -1,6 +1,6 @@
 //! The summary lines of a deposit, and the felts that each line covers.
 
-use countersign_core::{ByteCoverage, Summary, Topic};
+use countersign_core::{ByteCoverage, Summary, Topic, line_text};
 
 use crate::address;
 use crate::deposit::Deposit;
@@ -39,7 +39,7 @@ fn describe_message(deposit: &Deposit, message: Option<&Message>, summary: &mut 
     match message {
         Some(message) => {
             let contract = message.contract.map(|contract| format!(" for {}", to_hex(&contract))).unwrap_or_default();
-            let text = format!("gasless Initiate{contract}, domain {}, revision 1", message.domain);
+            let text = line_text!("gasless Initiate{contract}, domain {}, revision 1", message.domain);
             summary.add_values(Topic::Message, text, message.contract.map(|contract| address::to_account(contract).into()));
         }
         None => summary.add_no_gasless(deposit.typed_data.is_some()),

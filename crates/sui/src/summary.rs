@@ -1,6 +1,6 @@
 //! The summary lines of a deposit and its payload, and the bytes that each line covers.
 
-use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, number};
+use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, U256, line_text, number};
 use sui_sdk_types::{Command, Mutability, ObjectReference, SharedInput, TransactionExpiration};
 
 use crate::address::{format_address, format_digest, format_type, to_account};
@@ -37,21 +37,21 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     summary.add_values(Topic::Contract, call, [to_account(terms.package).into()]);
     let registry = format!("orders registry {}", shared(&terms.registry));
     summary.add_values(Topic::Contract, registry, [to_account(terms.registry.object_id()).into()]);
-    summary.add(Topic::Token, format!("coin type {}", format_type(&terms.coin_type)));
+    summary.add(Topic::Token, line_text!("coin type {}", format_type(&terms.coin_type)));
     if layout.splits_gas() {
         summary.add(Topic::Send, "split from the coins that pay the gas");
     }
     if layout.funds.is_some() {
         let withdrawn = layout.withdrawn();
-        let text = format!("{withdrawn} base units are withdrawn from the address balance of {}", format_address(&deposit.sender));
+        let text = line_text!("{withdrawn} base units are withdrawn from the address balance of {}", format_address(&deposit.sender));
         summary.add_values(Topic::Send, text, [withdrawn.into()]);
     }
     if let Some(coins) = &layout.coins {
         for merged in coins.merged.iter().filter_map(|index| coin(deposit, *index)) {
-            summary.add_values(Topic::Send, format!("coin {} is merged first", object(merged)), object_values(merged));
+            summary.add_values(Topic::Send, line_text!("coin {} is merged first", object(merged)), object_values(merged));
         }
         if let Some(split) = coin(deposit, coins.split) {
-            summary.add_values(Topic::Send, format!("split from coin {}", object(split)), object_values(split));
+            summary.add_values(Topic::Send, line_text!("split from coin {}", object(split)), object_values(split));
         }
     }
     if layout.funds.is_some_and(|funds| funds.remainder.is_some()) {
@@ -64,7 +64,7 @@ pub(crate) fn describe(deposit: &Deposit, summary: &mut Summary) {
     let result = if layout.nested { "nested result" } else { "result" };
     let is_whole = layout.coins.is_none() && layout.funds.is_some_and(|funds| funds.remainder.is_none());
     let of = if is_whole { "withdrawal" } else { "split" };
-    summary.add(Topic::Encoding, format!("inputs in the order {}; the coin as {result} of the {of}", roles.join(", ")));
+    summary.add(Topic::Encoding, line_text!("inputs in the order {}; the coin as {result} of the {of}", roles.join(", ")));
     summary.add(Topic::Message, "none: Sui has no gasless funding path");
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
     values.extend([gas.price, gas.budget].map(TypedValue::from));
     let expiration = expiration(&unsigned.expiration);
     let budget = number::in_whole_units(U256::from(gas.budget), SUI_DECIMALS);
-    let text = format!("{payer}, {} MIST per unit of gas, at most {budget} SUI, {expiration}", gas.price);
+    let text = line_text!("{payer}, {} MIST per unit of gas, at most {budget} SUI, {expiration}", gas.price);
     summary.add_values(Topic::Wallet, text, values);
     if unsigned.sponsor().is_some() && unsigned.splits_gas() {
         summary.add(Topic::Wallet, "the amount is also split from the sponsor's coins");
@@ -148,11 +148,11 @@ pub(crate) fn describe_unsigned(unsigned: &Unsigned, summary: &mut Summary) {
         summary.add_values(Topic::Wallet, text, object_values(coin));
     }
     if let Some(more @ 1..) = gas.objects.len().checked_sub(SHOWN_COINS) {
-        summary.add_values(Topic::Wallet, format!("and {more} more gas coins"), [more.into()]);
+        summary.add_values(Topic::Wallet, line_text!("and {more} more gas coins"), [more.into()]);
     }
     let digest = unsigned.digest();
-    summary.add_values(Topic::Digest, format!("transaction {}", format_digest(&digest)), [TypedValue::Hash(digest.into_inner())]);
-    let text = format!("signing digest {}", hex::encode(unsigned.signing_digest));
+    summary.add_values(Topic::Digest, line_text!("transaction {}", format_digest(&digest)), [TypedValue::Hash(digest.into_inner())]);
+    let text = line_text!("signing digest {}", hex::encode(unsigned.signing_digest));
     summary.add_values(Topic::Digest, text, [TypedValue::Hash(unsigned.signing_digest)]);
 }
 

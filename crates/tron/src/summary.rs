@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use alloy_primitives::U256;
-use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, number, text};
+use countersign_core::{ByteCoverage, Summary, Topic, TypedValue, line_text, number, text};
 use countersign_evm_core::summary::{self as shared, Parts, SummaryWording};
 
 use crate::address::Address;
@@ -35,21 +35,21 @@ fn describe_parts(deposit: &Deposit, parts: Parts<'_, i64>, summary: &mut Summar
         }
         if let Some((_, fee_limit)) = parts.approval {
             let (limit, values) = trx(fee_limit);
-            summary.add_values(Topic::Gas, format!("approval burns at most {limit} for energy"), values);
+            summary.add_values(Topic::Gas, line_text!("approval burns at most {limit} for energy"), values);
         }
         if deposit.initiate.value != 0 {
             let (coins, values) = trx(deposit.initiate.value);
-            summary.add_values(Topic::Send, format!("{coins} sent with the call"), values);
+            summary.add_values(Topic::Send, line_text!("{coins} sent with the call"), values);
         }
         let (limit, values) = trx(fee_limit);
-        summary.add_values(Topic::Gas, format!("initiate burns at most {limit} for energy"), values);
+        summary.add_values(Topic::Gas, line_text!("initiate burns at most {limit} for energy"), values);
     }
     match parts.message {
         Some(message) => {
-            let contract = Address::from(message.verifying_contract);
+            let contract = &message.contract_text;
             let version = text::quoted(&message.version);
-            let text = format!("gasless Initiate for {contract}, domain HTLC version {version}, destination data not signed");
-            summary.add_values(Topic::Message, text, [contract.into()]);
+            let text = line_text!("gasless Initiate for {contract}, domain HTLC version {version}, destination data not signed");
+            summary.add_values(Topic::Message, text, [Address::from(message.verifying_contract).into()]);
         }
         None => summary.add_no_gasless(deposit.typed_data.is_some()),
     }

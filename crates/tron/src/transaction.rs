@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use alloy_primitives::{Address as AbiAddress, B256, Signature, U256, hex};
 use countersign_core::report::amount;
-use countersign_core::{ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic, UnixMillis};
+use countersign_core::{
+    ApprovalStep, Code, ContextVersion, FundingPath, NetworkFee, Refusal, Scheme, SentBy, Summary, Topic, UnixMillis, line_text,
+};
 use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads;
 use countersign_evm_core::signature::ExternalSignature;
@@ -372,11 +374,11 @@ impl payloads::Transaction for TronTransaction {
         Address::from(address).to_string()
     }
 
-    fn describe_fees(prepared: &Unsigned, summary: &mut Summary) {
+    fn describe_fees(prepared: &Unsigned, sender: &str, summary: &mut Summary) {
         let Some(last) = prepared.calls.last() else { return };
-        let (sender, raw) = (Address::from(prepared.sender), &last.transaction.raw);
+        let raw = &last.transaction.raw;
         let lifetime = u128::try_from(raw.expiration.saturating_sub(raw.timestamp)).unwrap_or_default();
-        let text = format!(
+        let text = line_text!(
             "sent and paid for by {sender}, reference block {} {}, created at {} ms, expires at {} ms, {} later",
             hex::encode(&raw.ref_block_bytes),
             hex::encode(&raw.ref_block_hash),
@@ -384,7 +386,7 @@ impl payloads::Transaction for TronTransaction {
             raw.expiration,
             amount::format_duration(lifetime)
         );
-        summary.add_values(Topic::Wallet, text, [sender.into()]);
+        summary.add_values(Topic::Wallet, text, [Address::from(prepared.sender).into()]);
         let permission_id = last.transaction.permission_id();
         if permission_id != 0 || prepared.signers().is_some() {
             summary.add(Topic::Wallet, permission::describe(permission_id, prepared.signers()));

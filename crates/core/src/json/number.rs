@@ -129,7 +129,7 @@ pub struct Hex(pub Vec<u8>);
 
 impl fmt::Display for Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "0x{}", hex::encode(&self.0))
+        f.write_str(&hex::encode_prefixed(&self.0))
     }
 }
 
@@ -141,19 +141,22 @@ impl fmt::Debug for Hex {
 
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&hex::encode_prefixed(&self.0))
     }
 }
 
 /// Formats an amount of base units exactly in whole units: `50000` with 8 decimals is `0.0005`.
 #[must_use]
 pub fn in_whole_units(amount: U256, decimals: u8) -> String {
-    let digits = amount.to_string();
+    let mut digits = amount.to_string();
     let decimals = usize::from(decimals);
-    let padded = format!("{}{digits}", "0".repeat(decimals.saturating_add(1).saturating_sub(digits.len())));
-    let (whole, fraction) = padded.split_at(padded.len().saturating_sub(decimals));
-    let fraction = fraction.trim_end_matches('0');
-    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+    if let Some(missing @ 1..) = decimals.saturating_add(1).checked_sub(digits.len()) {
+        digits.insert_str(0, &"0".repeat(missing));
+    }
+    digits.insert(digits.len().saturating_sub(decimals), '.');
+    let kept = digits.trim_end_matches('0').trim_end_matches('.').len();
+    digits.truncate(kept);
+    digits
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub use code::{Code, ParseError};
 pub use fee::NetworkFee;
 pub(crate) use overview::Overview;
 pub use refusal::{Blame, OrderStage, Origin, Refusal, Told};
-pub use summary::{ByteCoverage, Line, Summary, Topic};
+pub use summary::{ByteCoverage, Line, Summary, Topic, format_line};
 pub use terms::OrderTerms;
 pub use value::TypedValue;
 pub use warning::{Severity, Warning, Warnings, settled_by_approval};

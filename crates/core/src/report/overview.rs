@@ -6,6 +6,7 @@ use countersign_chains::{Family, UnixTime};
 
 use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::json::At;
+use crate::line_text;
 use crate::trust::{Asset, Chain, Solver};
 use crate::verify::{OrderContext, SwapTerms, check_deadline};
 use crate::wire::{CreateOrder, OrderRecord, RecordTime, least_after_slippage};
@@ -85,45 +86,45 @@ impl Overview {
         if let Some(owner) = &source.owner {
             // On Bitcoin-like chains whoever holds the refund key decides where a refund goes.
             let role = if self.source.chain.family() == Family::Bitcoin { "named for refunds" } else { "who gets refunds" };
-            summary.add_values(Topic::Owner, format!("{}, {role}", text::quote_untrusted(owner)), [owner.into()]);
+            summary.add_values(Topic::Owner, line_text!("{}, {role}", text::quote_untrusted(owner)), [owner.into()]);
         }
         if let Some(delegate) = &source.delegate {
             summary.add_value(Topic::Delegate, delegate);
         }
         if let (Some(htlc), Some(account)) = (&self.source.record.htlc, &self.source.htlc) {
-            summary.add_values(Topic::Contract, format!("pinned HTLC {}", text::quote_untrusted(&htlc.address)), [account.into()]);
+            summary.add_values(Topic::Contract, line_text!("pinned HTLC {}", text::quote_untrusted(&htlc.address)), [account.into()]);
         }
         if let Some(token) = &self.source.token {
             let value = token.account.as_ref().map_or_else(|| (&token.text).into(), Into::into);
-            summary.add_values(Topic::Token, format!("pinned token {}", text::quote_untrusted(&token.text)), [value]);
+            summary.add_values(Topic::Token, line_text!("pinned token {}", text::quote_untrusted(&token.text)), [value]);
         }
         if let Some(terms) = &self.terms {
-            let solver = match &self.solver {
-                Some(solver) => format!("pinned solver {}", text::quote_untrusted(&solver.solver_id)),
-                None => "not a pinned solver".to_owned(),
+            let text = match &self.solver {
+                Some(solver) => line_text!("{}, pinned solver {}", solver.account_text(), text::quote_untrusted(&solver.solver_id)),
+                None => line_text!("{}, not a pinned solver", terms.redeemer),
             };
-            summary.add_values(Topic::Redeemer, format!("{}, {solver}", terms.redeemer), [(&terms.redeemer).into()]);
+            summary.add_values(Topic::Redeemer, text, [(&terms.redeemer).into()]);
             summary.add_value(Topic::SecretHash, terms.secret_hash);
             let timelock = self.source.chain.timelock(terms.timelock);
             // On Bitcoin-like chains only the holder of the refund key can refund.
             let is_owners = self.source.chain.family() != Family::Bitcoin || source.delegate.is_some();
             let refund = if is_owners { "a refund is possible" } else { "only the service can refund" };
-            let text = format!("{timelock}, then {refund} (at usual block times)");
+            let text = line_text!("{timelock}, then {refund} (at usual block times)");
             summary.add_values(Topic::Timelock, text, [timelock.into()]);
         }
         let receive = self.destination.amount(destination.amount);
-        let text = format!("{receive} on {}", chain(&self.destination.chain));
+        let text = line_text!("{receive} on {}", chain(&self.destination.chain));
         summary.add_values(Topic::Receive, text, [receive.into()]);
         let payout = destination.owner.as_deref().unwrap_or("no address given");
         if self.destination.chain.family() == Family::Bitcoin && destination.delegate.is_none() {
-            let text = format!("{}, a promise: whoever holds the redeem key is paid", text::quote_untrusted(payout));
+            let text = line_text!("{}, a promise: whoever holds the redeem key is paid", text::quote_untrusted(payout));
             summary.add_values(Topic::Payout, text, [payout.into()]);
         } else {
             summary.add_value(Topic::Payout, payout);
         }
         for fee in &self.request.affiliate_fees {
             let address = text::quote_untrusted(&fee.address);
-            let text = format!("{} basis points in {} to {address}", fee.fee, fee.asset);
+            let text = line_text!("{} basis points in {} to {address}", fee.fee, fee.asset);
             summary.add_values(Topic::Fees, text, [fee.fee.into(), (&fee.asset).into(), (&fee.address).into()]);
         }
         if let Some(record) = &self.record {
@@ -138,21 +139,23 @@ impl Overview {
         let created = record.created_at.as_ref().filter(|time| !time.is_empty()).map(RecordTime::shown);
         let version = quote(&record.version);
         match created {
-            Some(created) => {
-                summary.add_values(Topic::Record, format!("order {version} created {created}"), [(&record.version).into(), created.into()])
-            }
-            None => summary.add_values(Topic::Record, format!("order {version} without a time of creation"), [(&record.version).into()]),
+            Some(created) => summary.add_values(
+                Topic::Record,
+                line_text!("order {version} created {created}"),
+                [(&record.version).into(), created.into()],
+            ),
+            None => summary.add_values(Topic::Record, line_text!("order {version} without a time of creation"), [(&record.version).into()]),
         }
-        summary.add_values(Topic::Record, format!("source swap id {}", quote(&from.swap_id)), [(&from.swap_id).into()]);
-        summary.add_values(Topic::Record, format!("destination swap id {}", quote(&to.swap_id)), [(&to.swap_id).into()]);
+        summary.add_values(Topic::Record, line_text!("source swap id {}", quote(&from.swap_id)), [(&from.swap_id).into()]);
+        summary.add_values(Topic::Record, line_text!("destination swap id {}", quote(&to.swap_id)), [(&to.swap_id).into()]);
         let pays = self.destination.amount(to.amount);
-        let text = format!("pays out {pays}, refundable by the solver {}", quote(&to.initiator));
+        let text = line_text!("pays out {pays}, refundable by the solver {}", quote(&to.initiator));
         summary.add_values(Topic::Record, text, [pays.into(), (&to.initiator).into()]);
         let key = to.delegate.as_ref().map(|key| format!(", redeemable with key {}", quote(key))).unwrap_or_default();
         let timelock: Timelock = self.destination.chain.timelock(to.timelock);
-        summary.add_values(Topic::Record, format!("destination timelock {timelock}{key}"), [timelock.into()]);
+        summary.add_values(Topic::Record, line_text!("destination timelock {timelock}{key}"), [timelock.into()]);
         if let Some(deadline) = record.deadline.as_ref().filter(|time| !time.is_empty()).map(RecordTime::shown) {
-            summary.add_values(Topic::Record, format!("deadline {deadline}"), [deadline.into()]);
+            summary.add_values(Topic::Record, line_text!("deadline {deadline}"), [deadline.into()]);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a person reads before signing: lines with their values, and the bytes behind each line.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use ruint::aliases::U256;
 use serde::Serialize;
@@ -102,7 +102,9 @@ pub struct Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.topic.title(), self.text)
+        f.write_str(self.topic.title())?;
+        f.write_str(": ")?;
+        f.write_str(&self.text)
     }
 }
 
@@ -170,6 +172,29 @@ impl ByteCoverage {
     }
 }
 
+/// Room for the lines of most summaries, and for the characters of most lines, so that neither is moved while it grows.
+const LINES: usize = 32;
+const CHARACTERS: usize = 160;
+
+/// Formats the text of a line: see [`line_text!`](crate::line_text).
+#[doc(hidden)]
+#[must_use]
+pub fn format_line(text: fmt::Arguments<'_>) -> String {
+    let mut line = String::with_capacity(CHARACTERS);
+    // Writing to a String cannot fail.
+    let _ = line.write_fmt(text);
+    line
+}
+
+/// Formats the text of a line like `format!`, which would move it several times while it grows.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! line_text {
+    ($($argument:tt)*) => {
+        $crate::report::format_line(format_args!($($argument)*))
+    };
+}
+
 /// The lines of a summary, in the order in which they are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary(Vec<Line>);
@@ -190,6 +215,9 @@ impl Summary {
     /// Adds a line with its values and its severity.
     #[doc(hidden)]
     pub fn add_line(&mut self, topic: Topic, text: impl Into<String>, values: impl IntoIterator<Item = TypedValue>, severity: Severity) {
+        if self.0.is_empty() {
+            self.0.reserve(LINES);
+        }
         self.0.push(Line { topic, text: text.into(), values: values.into_iter().collect(), severity });
     }
 
@@ -197,7 +225,7 @@ impl Summary {
     #[doc(hidden)]
     pub fn add_value(&mut self, topic: Topic, value: impl Into<TypedValue>) {
         let value = value.into();
-        self.add_values(topic, value.to_string(), [value]);
+        self.add_values(topic, format_line(format_args!("{value}")), [value]);
     }
 
     /// Adds the line on the token approval: what the HTLC may take, and what the response proposed if that differs. `sent` is `None`
@@ -207,10 +235,8 @@ impl Summary {
         let Some(sent) = sent else {
             return self.add(Topic::Approval, "none is sent: the allowance must cover the amount already");
         };
-        let mut text = format!("the HTLC may take {}", format_allowance(sent));
-        if sent != proposed {
-            text = format!("{text}, rewritten from {}", format_allowance(proposed));
-        }
+        let rewritten = if sent == proposed { String::new() } else { format!(", rewritten from {}", format_allowance(proposed)) };
+        let text = crate::line_text!("the HTLC may take {}{rewritten}", format_allowance(sent));
         let severity = if sent == U256::MAX { Severity::Danger } else { Severity::Info };
         self.add_line(Topic::Approval, text, [sent.into()], severity);
     }
@@ -219,7 +245,7 @@ impl Summary {
     #[doc(hidden)]
     pub fn add_no_gasless(&mut self, is_offered: bool) {
         let why = if is_offered { "the wallet sends its own transactions" } else { "this order has no gasless funding path" };
-        self.add(Topic::Message, format!("none: {why}"));
+        self.add(Topic::Message, crate::line_text!("none: {why}"));
     }
 
     /// Returns the lines.
@@ -250,8 +276,17 @@ impl fmt::Display for Summary {
     }
 }
 
+/// A line that serializes as its text.
+struct Shown<'s>(&'s Line);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
 impl Serialize for Summary {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(ToString::to_string))
+        serializer.collect_seq(self.0.iter().map(Shown))
     }
 }

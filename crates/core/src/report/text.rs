@@ -62,9 +62,14 @@ pub fn quoted(text: &str) -> String {
 }
 
 fn quote_unless_word(text: &str, max: usize) -> String {
-    let escaped = escape(text, max);
-    let is_in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=#~".contains(&byte);
-    if !text.is_empty() && escaped.bytes().all(is_in_word) { escaped.into_owned() } else { quote(&escaped) }
+    // A word has nothing to escape, and what is cut or escaped is not a word.
+    if is_word(text) && text.len() <= max { text.to_owned() } else { quote(&escape(text, max)) }
+}
+
+fn is_word(text: &str) -> bool {
+    let is_in_word =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/' | b'+' | b'=' | b'#' | b'~');
+    !text.is_empty() && text.bytes().all(is_in_word)
 }
 
 /// A quotation mark in the text must not end it.
@@ -100,7 +105,11 @@ fn escape(text: &str, max: usize) -> Cow<'_, str> {
 
 /// Returns whether a text is printable ASCII without a run of spaces, which needs no escapes. Almost every value is.
 fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !text.contains("  ")
+    // There is no early exit, so that many bytes are compared at once.
+    let bytes = text.as_bytes();
+    let after = bytes.get(1..).unwrap_or_default();
+    let is_run = bytes.iter().zip(after).fold(false, |is_run, (a, b)| is_run | ((*a == b' ') & (*b == b' ')));
+    bytes.iter().fold(!is_run, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~'))
 }
 
 /// Returns whether a character is drawn on the one before it, or has no form of its own: what `char::escape_debug` escapes beyond ASCII

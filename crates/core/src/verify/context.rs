@@ -256,7 +256,18 @@ impl<'d> OrderContext<'d> {
     ///
     /// As [`address::parse_party`].
     pub fn parse_party(&self, asset: &Asset, text: &str) -> Result<Account, address::AddressError> {
-        address::parse_party_unless_known(&asset.chain.network, text, &|key| self.is_known_key(asset, key))
+        match self.requested_owner(asset, text) {
+            Some(owner) => Ok(owner.clone()),
+            None => address::parse_party_unless_known(&asset.chain.network, text, &|key| self.is_known_key(asset, key)),
+        }
+    }
+
+    /// Returns the account of a requested owner on an asset's chain, if this is its text: it was parsed when the request was opened.
+    fn requested_owner(&self, asset: &Asset, text: &str) -> Option<&Account> {
+        let source = (self.source, &self.request.source, self.owner.as_ref());
+        let destination = (self.destination, &self.request.destination, Some(&self.payout));
+        let is = |of: &Asset, leg: &RequestedLeg| leg.owner.as_deref() == Some(text) && of.chain_name() == asset.chain_name();
+        [source, destination].into_iter().find(|(of, leg, _)| is(of, leg)).and_then(|(.., account)| account)
     }
 
     /// Returns whether this text of an x-only key is one that was checked to be a point when the request was opened or when the

@@ -13,7 +13,7 @@ pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 
 impl Serialize for Hex<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("0x{}", hex::encode(self.0)))
+        serializer.serialize_str(&hex::encode_prefixed(self.0))
     }
 }
 

@@ -48,7 +48,27 @@ pub struct Asset {
     pub(super) domain: OnceLock<Domain>,
     pub(super) program_addresses: OnceLock<Option<[[u8; 32]; 2]>>,
     pub(super) internal_key: OnceLock<Option<InternalKey>>,
+    pub(super) htlc_text: AccountText,
 }
+
+/// The text of an account that stands beside it, computed once and kept: on most chains, it contains a checksum.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AccountText(OnceLock<Arc<str>>);
+
+impl AccountText {
+    fn of(&self, account: &Account) -> &Arc<str> {
+        self.0.get_or_init(|| account.to_string().into())
+    }
+}
+
+/// The text follows from the account, which is compared itself.
+impl PartialEq for AccountText {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for AccountText {}
 
 /// The hash of a typed-data domain, for one version of the contract.
 #[derive(Debug, Clone)]
@@ -81,6 +101,15 @@ pub struct Solver {
     pub address: String,
     /// The account or x-only key.
     pub account: Account,
+    pub(super) account_text: AccountText,
+}
+
+impl Solver {
+    /// Returns the account as text, as [`Account`] writes it.
+    #[must_use]
+    pub fn account_text(&self) -> &str {
+        self.account_text.of(&self.account)
+    }
 }
 
 impl Asset {
@@ -109,6 +138,12 @@ impl Asset {
     pub fn internal_key(&self) -> Option<&InternalKey> {
         let lift = || InternalKey::lift(self.htlc.as_ref().filter(|htlc| htlc.family() == Family::Bitcoin)?.array()?);
         self.internal_key.get_or_init(lift).as_ref()
+    }
+
+    /// Returns the account of the HTLC as text, as [`Account`] writes it; `None` if none is pinned.
+    #[must_use]
+    pub fn htlc_text(&self) -> Option<&Arc<str>> {
+        self.htlc.as_ref().map(|htlc| self.htlc_text.of(htlc))
     }
 
     /// Returns an amount of this asset.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use countersign_chains::{Account, ChainProfile, Family, Network, NetworkError, Pace, address, profile};
 
+use super::entries::AccountText;
 use super::rules::{self, Clash};
 use super::{Asset, Chain, Contract, Generation, Notice, Registry, ServicePins, Solver, TokenStandard};
 use crate::json::{self, At, Cursor, Value, number};
@@ -356,6 +357,7 @@ fn asset(registry: &Registry, record: AssetRecord) -> Result<Asset, Fault> {
         domain: OnceLock::new(),
         program_addresses: OnceLock::new(),
         internal_key: OnceLock::new(),
+        htlc_text: AccountText::default(),
     };
     rules::check_contracts(&asset)?;
     Ok(asset)
@@ -365,7 +367,13 @@ fn solver(registry: &Registry, contracts: &rules::Contracts, record: &LiquidityR
     let chain = registry.chains.get(name).ok_or_else(|| format!("chain {} of a solver is not listed", escape_untrusted(name)))?;
     let account: Account = address::parse_party(&chain.network, &record.address).map_err(|error| format!("solver on {name}: {error}"))?;
     rules::check_solver(contracts, name, &account)?;
-    Ok(Solver { solver_id: record.solver_id.clone(), chain: name.to_owned(), address: record.address.clone(), account })
+    Ok(Solver {
+        solver_id: record.solver_id.clone(),
+        chain: name.to_owned(),
+        address: record.address.clone(),
+        account,
+        account_text: AccountText::default(),
+    })
 }
 
 #[cfg(test)]
