@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The families in the floor's table, each with the aim for a whole order as a multiple of its floor.
 pub(crate) const AIMS: [(&str, f64); 6] =
-    [("evm", 1.15), ("tron", 1.15), ("starknet", 1.12), ("solana", 1.35), ("sui", 1.45), ("bitcoin", 1.7)];
+    [("evm", 1.15), ("tron", 1.15), ("starknet", 1.12), ("solana", 1.25), ("sui", 1.3), ("bitcoin", 1.35)];
 
 const BEGIN: &str = "<!-- begin floor -->\n";
 const END: &str = "<!-- end floor -->";

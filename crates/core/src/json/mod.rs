@@ -218,7 +218,7 @@ impl<'v> Reader<'v, '_> {
             self.items.push(value);
             next = self.step(Jiter::array_step)?;
         }
-        Ok(Value::Array(self.items.drain(start..).collect()))
+        Ok(Value::Array(self.items.split_off(start).into_boxed_slice()))
     }
 
     fn object(&mut self, depth: usize) -> Result<Value<'v>, Refusal> {
@@ -255,7 +255,7 @@ impl<'v> Reader<'v, '_> {
             self.members.push((key, value));
             next = self.step(|jiter| jiter.next_key().map(|key| key.map(str::len)))?;
         }
-        Ok(Value::Object(self.members.drain(start..).collect()))
+        Ok(Value::Object(self.members.split_off(start).into_boxed_slice()))
     }
 
     /// Returns the key that was just read, together with the colon after it.

@@ -214,6 +214,21 @@ mod tests {
     use crate::trust::Registry;
 
     #[test]
+    fn the_kept_texts_are_those_of_the_accounts() {
+        let text = br#"{"chains":[{"chain":"ethereum","id":"evm:1","name":"Ethereum"}],"assets":[{"id":"ethereum:eth",
+            "chain":"ethereum","name":"Ether","decimals":18,"htlc":{"address":"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"}}],
+            "solvers":[{"solver_id":"s","chain":"ethereum","address":"0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359","assets":[]}]}"#;
+        let registry = Registry::from_json(text).unwrap();
+        let asset = registry.asset("ethereum:eth").unwrap();
+        assert_eq!(asset.htlc_text().map(AsRef::as_ref), Some("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"));
+        let [solver] = registry.solvers_of("ethereum") else { panic!("one solver") };
+        let unasked = solver.as_ref().clone();
+        assert_eq!(solver.account_text(), "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359");
+        assert_eq!(solver.account_text(), solver.account.to_string());
+        assert_eq!(**solver, unasked, "whether the text was asked for is no difference");
+    }
+
+    #[test]
     fn a_domain_is_hashed_once_and_never_mistaken_for_another_version() {
         let text = br#"{"chains":[{"chain":"ethereum","id":"evm:1","name":"Ethereum"}],"assets":[{"id":"ethereum:eth",
             "chain":"ethereum","name":"Ether","decimals":18,"htlc":{"address":"0x00000000000000000000000000000000000000aa"}}]}"#;
