@@ -459,7 +459,7 @@ impl Kept {
             _ => order.swap.request().destination.delegate.as_deref(),
         });
         // Without the request, the public key is that of the record.
-        state.derived_key(leg, index, requested.unwrap_or_else(|| owner_key(&self.record, leg)), session)
+        state.derived_key(leg, index, requested.unwrap_or_else(|| owner_key(&self.record, leg)))
     }
 }
 
@@ -470,7 +470,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let (index, swap) = (kept.key_index(), kept.swap);
     let key = match args.key.read(session)? {
         Some(key) => Some(key),
-        None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref(), session)?,
+        None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref())?,
     };
     let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let parsed = Key::parse(&text).map_err(|error| text.explain(Refusal::new(error, "/wallet/secret_key"), Family::Bitcoin));

@@ -199,7 +199,7 @@ impl EndingArgs {
         let settles = |leg: Leg, requested: &RequestedLeg, key: Option<&GivenKey>| -> Result<Option<SettlementKey>, Failure> {
             let Ok(family) = registry.family(requested.asset.chain()) else { return Ok(None) };
             let key = match family {
-                Family::Bitcoin => state.derived_key(leg, kept.key_index(), requested.delegate.as_deref(), session)?,
+                Family::Bitcoin => state.derived_key(leg, kept.key_index(), requested.delegate.as_deref())?,
                 _ => key.cloned(),
             };
             let key = key.map(|key| key.parse(family)).transpose()?;

@@ -95,6 +95,10 @@ pub(crate) fn hidden(question: &str, session: &Session) -> Result<Zeroizing<Stri
 ///
 /// [`Failure::Interrupted`] if the input ends (Ctrl-D).
 pub(crate) fn rescue_phrase(words: &str, is_new: bool, session: &Session) -> Result<bool, Failure> {
+    // It is shown again only to somebody who can answer.
+    if !is_new && !io::stdin().is_terminal() {
+        return Ok(false);
+    }
     if session.json || !io::stderr().is_terminal() {
         let show = session.commands.with_places(&["phrase"]);
         if is_new {

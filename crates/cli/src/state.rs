@@ -122,7 +122,7 @@ impl State {
     /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
     ///
     /// At a terminal its owner is asked for two of its words. If that does not happen, because the window is closed or nobody is there, a mark
-    /// stays, and the next command at a terminal asks.
+    /// stays, and the next order that is made at a terminal asks.
     pub(crate) fn rescue(&self, session: &Session) -> Result<Rescue, Failure> {
         let mark = self.store.path().join(NOT_CONFIRMED);
         let failed = |error| usage(format_args!("{}: {error}", mark.display()));
@@ -131,7 +131,8 @@ impl State {
         }
         let (words, is_new) = self.store.first_phrase()?;
         if (is_new || mark.exists()) && prompt::rescue_phrase(&words.words(), is_new, session)? {
-            fs::remove_file(&mark).map_err(failed)?;
+            // A mark that stays costs one more question.
+            let _ = fs::remove_file(&mark);
         }
         Rescue::new(&words).map_err(usage)
     }
@@ -174,16 +175,12 @@ impl State {
 
     /// Returns the key that is derived from the rescue phrase for a leg, if `named` is its public key. The user may have chosen another
     /// key; then the result is `None`.
-    pub(crate) fn derived_key(
-        &self,
-        leg: Leg,
-        index: Option<KeyIndex>,
-        named: Option<&str>,
-        session: &Session,
-    ) -> Result<Option<GivenKey>, Failure> {
+    pub(crate) fn derived_key(&self, leg: Leg, index: Option<KeyIndex>, named: Option<&str>) -> Result<Option<GivenKey>, Failure> {
         let (Some(index), Some(named)) = (index, named) else { return Ok(None) };
-        let key = rescue::derived_key(&self.rescue(session)?, leg, index, named).map_err(usage)?;
-        Ok(key.map(GivenKey::derived))
+        // An order that may be paid is never asked about the phrase, and no phrase is generated for it.
+        let Some(words) = self.store.phrase()? else { return Ok(None) };
+        let rescue = Rescue::new(&words).map_err(usage)?;
+        Ok(rescue::derived_key(&rescue, leg, index, named).map_err(usage)?.map(GivenKey::derived))
     }
 }
 

@@ -99,6 +99,9 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
     assert!(!said(&piped).contains("rescue phrase"), "{}", said(&piped));
     let Some(screen) = answer(&whole.home, &server.base, &asking(&begin), &[(word, "\x04")]) else { return };
     assert!(screen.code == 130 && screen.said.contains("Your rescue phrase") && !asked(&server), "{}", screen.said);
+    // What stands in front of no new order is never asked: the command ends without the phrase.
+    let Some(screen) = answer(&whole.home, &server.base, &["refund", "--all"], &[]) else { return };
+    assert!(!screen.said.contains("which is word") && !screen.said.contains("Your rescue phrase"), "{}", screen.said);
     // Two right words, after a wrong one. The order of this service has another secret hash, so it is refused then.
     fs::remove_dir_all(whole.home.path.join(".local")).unwrap();
     let steps = [(word, "nonsense\n"), ("another word", ""), (word, "{word}"), (word, "{word}")];

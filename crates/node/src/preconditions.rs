@@ -99,8 +99,8 @@ impl<'a> Ends<'a> {
         self
     }
 
-    /// Sets the permission of that account under which the redemption is signed on Tron. `None` is the owner permission with the account's
-    /// own key.
+    /// Sets the permission of that account under which the redemption is signed on Tron. `None` is that of
+    /// [`Nodes::with_permission`]; without one, the owner permission with the account's own key.
     #[cfg(feature = "tron")]
     #[must_use]
     pub const fn under_permission(mut self, permission: Option<&'a countersign::tron::Permission>) -> Self {
