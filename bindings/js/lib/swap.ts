@@ -63,6 +63,13 @@ interface Call {
 
 const encoder = new TextEncoder();
 const encode = (value: unknown) => encoder.encode(JSON.stringify(value));
+/** Writes the options. The members of a permission may be of any number type; the names of chains stay as they are. */
+function optionsJson(told: object, permissions: SwapsOptions["permissions"]): string {
+  const text = JSON.stringify(told);
+  if (!permissions) return text;
+  const each = Object.entries(permissions).map(([name, permission]) => `${JSON.stringify(name)}:${contractJson(permission)}`);
+  return `${text.slice(0, -1)},"permissions":{${each.join(",")}}}`;
+}
 const NOTHING = new Uint8Array();
 /** The longest time of a timer. */
 const MAX_WAIT = 2 ** 31 - 1;
@@ -105,13 +112,13 @@ export class Swaps {
     await init(own.module);
     const { service, appId, accounts, permissions, ownTransactions, signers, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
     const connections = new Connections(members<Record<string, ChainEndpoints>>(own.nodes, "nodes") as Record<string, ChainEndpoints>, own.fetch);
-    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, permissions, own_transactions: ownTransactions, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
+    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, own_transactions: ownTransactions, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
     const store = await checkedStore(own.store);
     try {
       const { Opening } = glue as unknown as { Opening: NewOpening };
-      const opening = call(() => new Opening(encoder.encode(contractJson(told)), pinned, limits, encode(connections.document), store.place));
+      const opening = call(() => new Opening(encoder.encode(optionsJson(told, permissions)), pinned, limits, encode(connections.document), store.place));
       for (const [name, bytes] of store.documents) opening.add(name, bytes);
       return new Swaps(call(() => opening.open(now())), own, connections, store);
     } catch (error) {

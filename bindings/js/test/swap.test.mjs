@@ -321,7 +321,7 @@ test("arguments that cannot be used, and a closed object", options, async (conte
   assert.equal(await opening({ service: "nowhere" }), "/options/service");
   const keys = [{ address: "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8", weight: 1n }];
   for (const [permissions, where] of [
-    [{ tron: 1 }, "/options/permissions/tron"], [{ base: { id: 2, threshold: 1, keys } }, "/options/permissions/base"],
+    [{ tron: 1 }, "/options/permissions/tron"], [{ tronShasta: 2 }, "/options/permissions/tronShasta"], [{ base: { id: 2, threshold: 1, keys } }, "/options/permissions/base"],
     [{ tron: { id: 2, threshold: 2n, keys: [] } }, "/options/permissions/tron/keys"],
   ]) assert.equal(await opening({ permissions }), where);
   await (await Swaps.open({ ...given, permissions: { tron: { id: 2, threshold: 1, keys } }, ownTransactions: true })).close();

@@ -183,14 +183,11 @@ impl Judge {
         match self {
             Self::Chain(doubt) => {
                 let doubt = doubt.as_ref().map(|doubt| format!(" ({doubt})")).unwrap_or_default();
-                format!(
-                    "this program reads {chain} itself: your secret, with which the solver is paid, leaves once the \
-                     solver's payment is final there{doubt}"
-                )
+                format!("this program reads {chain} itself: the solver gets your secret only once its payment is final there{doubt}")
             }
             Self::Service => format!(
-                "this program does not read {chain}: your secret, with which the solver is paid, leaves on the service's word \
-                 (--trust-the-service). If that is a lie, what you pay is lost"
+                "this program does not read {chain}: the solver gets your secret on the service's word (--trust-the-service). If that is a \
+                 lie, what you pay is lost"
             ),
             Self::Owner => format!(
                 "this program does not read {chain}: you have to check the solver's payment there yourself before you redeem. To have it read, \

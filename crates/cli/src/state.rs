@@ -119,15 +119,14 @@ impl State {
         }
     }
 
-    /// Returns the keys and secrets of the rescue phrase. The phrase is generated on first use, and shown only then.
+    /// Returns the keys and secrets of the rescue phrase. The phrase is generated and shown on first use.
     ///
     /// At a terminal its owner is asked for two of its words. If that does not happen, because the window is closed or nobody is there, a mark
     /// stays, and the next order that is made at a terminal asks.
     pub(crate) fn rescue(&self, session: &Session) -> Result<Rescue, Failure> {
         let mark = self.store.path().join(NOT_CONFIRMED);
-        let failed = |error| usage(format_args!("{}: {error}", mark.display()));
         if self.store.phrase()?.is_none() {
-            fs::write(&mark, []).map_err(failed)?;
+            fs::write(&mark, []).map_err(|error| usage(format_args!("{}: {error}", mark.display())))?;
         }
         let (words, is_new) = self.store.first_phrase()?;
         if (is_new || mark.exists()) && prompt::rescue_phrase(&words.words(), is_new, session)? {

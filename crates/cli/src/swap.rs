@@ -421,8 +421,9 @@ async fn preview(
     Ok(OK)
 }
 
-/// Returns an order that is stored here, is not paid, and swaps the same amount between the same assets: people repeat a command that has ended.
-fn unpaid_twin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<Option<OrderId>, Failure> {
+/// Returns an order that is stored here, has not ended, and swaps the same amount between the same assets: people repeat a command that was
+/// cut off, and its order may even be paid.
+fn open_twin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<Option<OrderId>, Failure> {
     let wanted = args.ask.request(U256::from(1), flow.registry())?;
     let is_twin = |id: &OrderId| {
         let Ok(Some(kept)) = state.find(id) else { return false };
@@ -430,7 +431,7 @@ fn unpaid_twin(args: &Args, flow: &Flow<Http>, state: &state::State) -> Result<O
         // The keys of Bitcoin-like chains are new ones for each order.
         let leg = |order: &CreateOrder| (order.source.asset.clone(), order.source.amount, order.destination.asset.clone());
         let is_same = leg(request) == leg(&wanted);
-        is_same && kept.is_to_be_paid() && kept.outcome().is_none()
+        is_same && kept.outcome().is_none()
     };
     let mut ids = state.store.order_ids()?.into_iter().filter_map(|id| OrderId::parse(&id).ok());
     Ok(ids.find(is_twin))
@@ -445,11 +446,10 @@ async fn begin(
     session: &Session,
 ) -> Result<(OrderId, QuotedFee), Failure> {
     session.advise("no order was created, and nothing was paid");
-    if let Some(id) = unpaid_twin(args, flow, state)? {
+    if let Some(id) = open_twin(args, flow, state)? {
         let resume = session.commands.resume(&id);
-        session.progress(&format!(
-            "order {id} of the same amount still waits to be paid; this makes another one. Continue that one with: {resume}"
-        ));
+        session
+            .progress(&format!("order {id} of the same amount has not ended, and this makes another one; to continue that one: {resume}"));
     }
     // Its owner writes it down first: the price of a quote does not wait.
     let order = args.ask.request(at_least.unwrap_or(U256::from(1)), flow.registry())?;

@@ -114,11 +114,11 @@ fn the_rescue_phrase_is_confirmed_before_anything_is_asked_of_the_service() {
 }
 
 #[test]
-fn a_second_order_of_the_same_amount_says_that_the_first_one_waits() {
+fn a_second_order_of_the_same_amount_says_that_the_first_one_has_not_ended() {
     let whole = Whole::new("consent-twice");
     let (server, id) = (whole.service.start(), whole.service.fixture.order_id());
     let Some(first) = answer(&whole.home, &server.base, &asking(&whole.begin), &[(QUESTION, "n\n")]) else { return };
-    let waits = format!("order {id} of the same amount still waits to be paid");
+    let waits = format!("order {id} of the same amount has not ended");
     assert!(!first.said.contains(&waits), "{}", first.said);
     // The order of this service is stored already, which ends the command.
     let again = whole.home.run(&server.base, &derived(&whole).iter().map(String::as_str).collect::<Vec<_>>());

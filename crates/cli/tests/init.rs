@@ -212,8 +212,8 @@ fn a_path_that_is_not_text_is_an_error_before_anything_is_written() {
 
 const URL: &str = "URL of the service:";
 const REGISTRY: &str = "(a new name to make one):";
-const NODES: &str = "broadcast by yourself; empty for none):";
-const OWNERS: &str = "say them each time; empty for none):";
+const NODES: &str = "payment, yourself):";
+const OWNERS: &str = "name them with each swap):";
 const KEY: &str = "key that pays (empty for none):";
 
 /// A wrong answer is reported at once, and the question is repeated. Earlier right answers are kept.

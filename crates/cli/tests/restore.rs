@@ -228,6 +228,16 @@ fn redeems_with_the_key_of(branch: u16) {
     assert!(witness.iter().any(|item| hex::encode(item) == vector.text("/secret")), "{shown}");
     // The script in the witness names the key, and the program proves each signature under the script's key.
     assert!(witness.iter().any(|item| hex::encode(item).contains(vector.text("/redeem_key/public_key"))), "{shown}");
+    // A phrase that its owner has not confirmed yet stands in the way of no redemption, and is not shown by one.
+    home.file("state/phrase_not_confirmed", "");
+    if let Some(screen) = crate::terminal::answer(&home, NOWHERE, &arguments, &[]) {
+        assert!(screen.code == 0 && screen.said.contains(bytes) && !screen.said.contains("rescue phrase"), "{}", screen.said);
+    }
+    // Without the phrase nothing is signed, and none is generated in its place.
+    let phrase = home.path.join("state/rescue");
+    std::fs::remove_file(&phrase).unwrap();
+    let output = home.run(NOWHERE, &arguments);
+    assert!(!out(&output).contains(bytes) && !phrase.exists(), "{}", said(&output));
 }
 
 #[test]

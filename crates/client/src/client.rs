@@ -358,6 +358,7 @@ fn hashes(node: Cursor<'_, '_>) -> Result<Vec<[u8; 32]>, Refusal> {
         _ => hash(node).map(|hash| vec![hash]),
     }
 }
+
 /// Names the host that did not answer. The rest of a URL can be private.
 fn at_host(mut error: TransportError, url: &url::Url) -> TransportError {
     let host = url.host_str().unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! Specification: `docs/spec/sui.md#signing`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,8 +43,6 @@ pub struct Unsigned {
     pub signature: Option<UserSignature>,
     /// The sponsor's signature; `None` until it is attached, or if there is no sponsor.
     pub sponsor_signature: Option<UserSignature>,
-    /// The digest of the bytes, once it was needed.
-    digest: OnceLock<Digest>,
 }
 
 impl Unsigned {
@@ -63,8 +61,7 @@ impl Unsigned {
         let expiration = gas.expiration();
         let bytes = encode(kind_bytes, sender, &gas_payment, &expiration)?;
         let signing_digest = blake2b(&INTENT, &bytes).into_inner();
-        let (signature, sponsor_signature, digest) = (None, None, OnceLock::new());
-        Ok(Self { role, kind, sender, gas_payment, expiration, bytes, signing_digest, signature, sponsor_signature, digest })
+        Ok(Self { role, kind, sender, gas_payment, expiration, bytes, signing_digest, signature: None, sponsor_signature: None })
     }
 
     /// Returns the transaction as Mysten's own type.
@@ -77,7 +74,7 @@ impl Unsigned {
     /// Returns the digest of the transaction, which is its id on the network.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        *self.digest.get_or_init(|| digest_of(&self.bytes))
+        blake2b(DIGEST_SALT, &self.bytes)
     }
 
     /// Returns the account that pays for the sender; `None` if the sender pays.

@@ -46,17 +46,14 @@ pub(super) fn ask(args: &Args, session: &Session) -> Result<(Values, Found), Fai
         Ok(problems.take(checks.pins(Some(&base_url), &path)).map(|registry| (path, registry, true)))
     })?;
     let mut warnings = Vec::new();
-    let nodes = dialogue.until_right(
-        path(&args.nodes),
-        "file with the endpoints of chains (without them you check the solver's payment and broadcast by yourself; empty for none):",
-        |answer, problems| {
-            let Some(path) = answer.map(file).transpose()? else { return Ok(Some(None)) };
-            warnings.clear();
-            checks.nodes(problems, &path, &pins, &mut warnings)?;
-            Ok(Some(Some(path)))
-        },
-    )?;
-    let question = "your addresses, where you pay and where you are paid, as chain=address, separated by spaces (without one, --from-owner and --to-owner say them each time; empty for none):";
+    let question = "file with the endpoints of chains (empty: you broadcast, and check the solver's payment, yourself):";
+    let nodes = dialogue.until_right(path(&args.nodes), question, |answer, problems| {
+        let Some(path) = answer.map(file).transpose()? else { return Ok(Some(None)) };
+        warnings.clear();
+        checks.nodes(problems, &path, &pins, &mut warnings)?;
+        Ok(Some(Some(path)))
+    })?;
+    let question = "your addresses, to pay from and to be paid at, as chain=address chain=address (empty: name them with each swap):";
     let given = Some(args.owner.join(" ")).filter(|owners| !owners.is_empty());
     let owners = dialogue.until_right(given, question, |answer, problems| {
         let texts: Vec<_> = answer.unwrap_or_default().split_whitespace().collect();

@@ -25,8 +25,8 @@
 //! | Bitcoin, Litecoin | `bitcoin` 0.32; `bdk_wallet` 3 has it | `bitcoin` | a PSBT in base64: `attach_text`; consensus bytes: `matches_bytes` |
 //!
 //! The feature `solana-signer` turns on the newer of the two features for Solana's signers. Both may be on. So may all four for
-//! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. Of `solana`, `solana-5` and `solana-6` one decides: if several are on
-//! in a build, the lowest version, and the other types are passed as bytes. `.ci/neighbours` in the repository builds small wallets
+//! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. Turn on one of `solana`, `solana-5` and `solana-6`. A build
+//! that has several uses the types of the lowest version; pass the others as bytes. `.ci/neighbours` in the repository builds small wallets
 //! together with these SDKs.
 //!
 //! ```toml
