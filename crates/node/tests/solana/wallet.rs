@@ -304,6 +304,20 @@ async fn a_gasless_order_costs_the_owner_no_sol() {
     }
 }
 
+#[tokio::test]
+async fn an_owner_who_prefers_it_pays_for_an_order_that_is_offered_gasless() {
+    for form in [FORMS[1], FORMS[3]] {
+        let mut scene = scene(form);
+        scene.chain.simulated = Ok(scene.after);
+        let nodes = nodes(scene.chain, 1, form);
+        let order = verified(form, &case(form).json());
+        let name = terms(form).destination.chain;
+        let own = nodes.prepare_own(&order, &name, "", Speed::Normal, &Policy::default()).await.unwrap();
+        let Unsigned::Solana(unsigned) = own else { panic!("an order of Solana") };
+        assert!(unsigned.payloads().transaction.is_some() && unsigned.payloads().gasless.is_none());
+    }
+}
+
 /// The record for a kind of program with the secret of these tests, and its recovery.
 pub fn recovery(form: &str, redeems: bool) -> Recovery {
     let case = case(form);

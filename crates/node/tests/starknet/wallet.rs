@@ -100,6 +100,11 @@ async fn an_approved_order_takes_the_gasless_path() {
     let unsigned = prepare(Chain { allowance: amount, ..chain() }, &Policy::default()).await.unwrap();
     let payloads = native(&unsigned).payloads();
     assert!(payloads.invoke.is_none() && payloads.message.is_some());
+    // By its own transaction, if the owner prefers it.
+    let nodes = nodes(Chain { allowance: amount, ..chain() }, 1);
+    let own = nodes.prepare_own(&verified_order(), "starknet", "", Speed::Normal, &Policy::default()).await.unwrap();
+    let payloads = native(&own).payloads();
+    assert!(payloads.invoke.is_some() && payloads.message.is_none());
     let unsigned = prepare(Chain { allowance: amount - U256::ONE, ..chain() }, &Policy::default()).await.unwrap();
     assert!(native(&unsigned).payloads().invoke.is_some());
 }

@@ -317,6 +317,11 @@ async fn an_order_is_prepared_with_the_approval_that_it_needs() {
     let gasless = prepare(GASLESS, amount).await;
     assert_eq!(roles(&gasless), []);
     assert_eq!(roles(&prepare(GASLESS, U256::ZERO).await), [Role::Approval, Role::Initiate]);
+    // By its own transactions, if the owner prefers them.
+    let nodes = nodes(Tron { allowance: amount, ..tron(GASLESS) }, 1);
+    let order = Verified::Tron(order(GASLESS));
+    let own = nodes.prepare_own(&order, "tron", "", Speed::Normal, &Policy::default()).await.unwrap();
+    assert_eq!(roles(&own), [Role::Initiate]);
 }
 
 #[tokio::test]
