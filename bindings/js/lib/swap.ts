@@ -161,7 +161,8 @@ export class Swaps {
 
   /**
    * Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too, and does so if it
-   * has not paid. It ends once the service has the owner's signature: {@link follow} shows the refund.
+   * has not paid. It ends with `refunding` once the service has the owner's signatures: {@link follow} shows the refund. It ends with
+   * `not_refunded` while neither the service nor the endpoints show the payment: ask again once it is in a block.
    */
   instantRefund(orderId: string): AsyncGenerator<SwapChange, void, undefined> {
     return this.#follow(orderId, (machine) => machine.instantRefund(orderId));

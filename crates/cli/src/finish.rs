@@ -142,10 +142,12 @@ pub(crate) struct InstantRefundArgs {
     id: String,
     #[command(flatten, next_help_heading = "Your own transaction")]
     key: KeyArgs,
-    /// A funding output, with its amount in base units. Can be given several times. By default the record's only funding transaction is
-    /// searched.
+    /// A funding output, with its amount in base units. Can be given several times. By default the outputs are those that the chain's
+    /// endpoints show, and those of the record's only funding transaction.
     #[arg(help_heading = "Your own transaction", long, value_name = "TXID:INDEX:UNITS")]
     funding: Vec<String>,
+    #[command(flatten, next_help_heading = "Chains")]
+    nodes: NodeArgs,
     #[command(flatten, next_help_heading = "Trust")]
     trust: TrustArgs,
     #[command(flatten, next_help_heading = "Service and state")]
@@ -476,12 +478,17 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let parsed = Key::parse(&text).map_err(|error| text.explain(Refusal::new(error, "/wallet/secret_key"), Family::Bitcoin));
     let key = parsed?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
-    let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
+    let mut outputs = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
+    let nodes = args.nodes.connect(&registry, session)?;
     let owner = swap.request().source.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, "/source/owner"))?;
     let flow = Flow::new(args.service.client(session)?, registry, policy);
     let answer = service::run(session, async {
+        if outputs.is_empty() && nodes.has(swap.request().source.asset.chain()) {
+            // Endpoints that fail leave the output that the record names. A signature is no less safe for it.
+            outputs = nodes.deposit(&flow.follow(&swap).await?.record, flow.registry()).await.unwrap_or_default();
+        }
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = countersign_client::instant_refund(record, flow.registry(), &given, owner, hashes)?;
+            let refund = countersign_client::instant_refund(record, flow.registry(), &outputs, owner, hashes)?;
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };
         Ok(flow.instant_refund(&swap, sign).await?)

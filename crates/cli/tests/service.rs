@@ -243,38 +243,68 @@ fn an_instant_refund_signs_only_the_hash_that_the_record_gives() {
 /// owner's signature. That the computed hashes are right is proven by the capture above and by the Bitcoin family's proofs.
 #[test]
 fn an_instant_refund_is_signed_and_submitted() {
+    let fixture = fixture_of_instant_refund();
+    // Far back in the payout of an exchange: no standard transaction has many more outputs.
+    let refund = refund_of(&fixture, &[&format!("{TXID}:2300:{}", filled(&fixture))]);
+    check_instant_refund(&fixture, &refund, &[]);
+}
+
+/// A deposit in several outputs, two of which the service refunds, in its own order.
+#[test]
+fn an_instant_refund_of_several_outputs_is_signed_for_those_that_the_service_names() {
+    let fixture = fixture_of_instant_refund();
+    let [first, dust, last] = [0, 1, 7].map(|index| format!("{TXID}:{index}:{}", 20_000 + index));
+    let refund = refund_of(&fixture, &[&last, &first]);
+    check_instant_refund(&fixture, &refund, &["--funding", &first, "--funding", &dust, "--funding", &last]);
+}
+
+const TXID: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+fn fixture_of_instant_refund() -> Fixture {
     let mut fixture = Fixture::load("bitcoin-delegate");
-    // How the generator makes keys (fixtures/README.md).
-    let key = keccak256("countersign fixture: refund key of bitcoin-delegate");
-    let txid = "aa".repeat(32);
     fixture.order = fixture.at(Step::SourceFunded);
-    fixture.order["source_swap"]["initiate_tx_hash"] = json!(format!("{txid}:90249"));
+    fixture.order["source_swap"]["initiate_tx_hash"] = json!(format!("{TXID}:90249"));
+    fixture
+}
+
+fn htlc_of(fixture: &Fixture) -> RecordedHtlc {
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
     let record = OrderRecord::from_json(fixture.order.to_string().as_bytes()).unwrap();
-    let htlc = RecordedHtlc::new(&record, Leg::Source, &registry).unwrap();
-    // Far back in the payout of an exchange: no standard transaction has many more outputs.
-    let funding = Funding::parse(&format!("{txid}:2300:{}", htlc.filled.to_sat())).unwrap();
-    let owner = fixture.request["source"]["owner"].as_str().unwrap();
-    let refund = InstantRefund::new(&htlc, &[funding], owner).unwrap();
-    let hash = hex::encode(refund.sighashes[0]);
+    RecordedHtlc::new(&record, Leg::Source, &registry).unwrap()
+}
 
-    let home = Home::new("instant");
-    let (served, asked) = (fixture.order.clone(), hash.clone());
+fn filled(fixture: &Fixture) -> u64 {
+    htlc_of(fixture).filled.to_sat()
+}
+
+fn refund_of(fixture: &Fixture, outputs: &[&str]) -> InstantRefund {
+    let outputs: Vec<_> = outputs.iter().map(|output| Funding::parse(output).unwrap()).collect();
+    InstantRefund::new(&htlc_of(fixture), &outputs, fixture.request["source"]["owner"].as_str().unwrap()).unwrap()
+}
+
+/// Lets the program answer a service that asks for the hashes of a refund.
+fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[&str]) {
+    // How the generator makes keys (fixtures/README.md).
+    let key = keccak256("countersign fixture: refund key of bitcoin-delegate");
+    let home = Home::new(&format!("instant-{}", refund.sighashes.len()));
+    let hashes: Vec<_> = refund.sighashes.iter().map(hex::encode).collect();
+    let (served, asked) = (fixture.order.clone(), json!(hashes));
     let server = Server::start(move |seen| match seen.method.as_str() {
-        "GET" if seen.path().ends_with("/instant-refund-hash") => Reply::ok(&json!(asked)),
+        "GET" if seen.path().ends_with("/instant-refund-hash") => Reply::ok(&asked),
         "GET" => Reply::ok(&served),
         _ => Reply::ok(&json!("0xtransaction")),
     });
     let id = fixture.order_id();
     home.keep(id, &fixture.request, &fixture.response, None);
     let (pins, file) = (home.file("registry.json", &fixture.registry), home.file("key.txt", &hex::encode(key)));
-    let output = home.run(&server.base, &["instant-refund", id, "--registry", &pins, "--key-file", &file]);
+    let command = [&["instant-refund", id, "--registry", &pins, "--key-file", &file][..], arguments].concat();
+    let output = home.run(&server.base, &command);
     assert!(output.status.success(), "{}", said(&output));
     let patch = server.seen().pop().unwrap();
     assert_eq!(patch.line(), format!("PATCH /v2/orders/{id}?action=instant-refund"));
     let body: Value = serde_json::from_str(&patch.text()).unwrap();
     let signatures: Vec<_> = body["signatures"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
-    // Valid under the owner's key over exactly that hash.
+    // Each is valid under the owner's key over exactly its hash.
     assert_eq!(refund.attach(&signatures).unwrap().signatures, signatures);
-    assert_eq!(patch.text(), format!(r#"{{"signatures":["{}"]}}"#, signatures[0]));
+    assert_eq!(body, json!({"signatures": signatures}));
 }

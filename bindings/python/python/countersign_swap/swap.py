@@ -467,7 +467,8 @@ class Swaps:
     def instant_refund(self, order_id: str) -> Change:
         """Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too.
 
-        Returns the last change once the service has the owner's signature; `follow` shows the refund.
+        Returns the last change, with the reason `refunding` once the service has the owner's signatures; `follow` shows the refund. The
+        reason is `not_refunded` while neither the service nor the endpoints show the payment: ask again once it is in a block.
         """
         return list(self._changes(lambda: self._machine.instant_refund(order_id), order_id))[-1]
 

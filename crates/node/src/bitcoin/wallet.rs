@@ -4,15 +4,15 @@ use countersign::bitcoin::bitcoin::Amount;
 use countersign::bitcoin::htlc::Tree;
 use countersign::bitcoin::reader::fees::{self, FeeQuote};
 use countersign::bitcoin::reader::{Coins, FeeEstimation, ListedCoins, Outputs, Unspent};
-use countersign::bitcoin::recover::Funding;
+use countersign::bitcoin::recover::{Funding, RecordedHtlc};
 use countersign::bitcoin::{FeeRate, Selection, TxContext, Utxo};
-use countersign::{Code, Policy, Refusal, U256, trust::Contract};
+use countersign::{Code, Leg, OrderRecord, Policy, Refusal, Registry, U256, trust::Contract};
 use countersign_core::reader::{Observation, Verdict};
 use countersign_transport::Transport;
 
 use super::BitcoinChain;
 use crate::error::NodeError;
-use crate::nodes::Speed;
+use crate::nodes::{Nodes, Speed};
 
 /// A fee rate for the next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,18 @@ pub struct FeeEstimate {
 impl From<FeeQuote> for FeeEstimate {
     fn from(quote: FeeQuote) -> Self {
         Self { rate: quote.rate(), is_floor: quote.estimate.is_none() }
+    }
+}
+
+impl<T: Transport> Nodes<T> {
+    /// Lists the confirmed, unspent outputs of an order's deposit on a Bitcoin-like source chain, as [`BitcoinChain::fundings`] does.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError`] if the record has no such source, if the chain has no endpoints here, or if too few of them answer.
+    pub async fn deposit(&self, record: &OrderRecord, registry: &Registry) -> Result<Vec<Funding>, NodeError> {
+        let htlc = RecordedHtlc::new(record, Leg::Source, registry)?;
+        self.bitcoin(&record.source_swap.chain)?.fundings(&htlc.tree).await
     }
 }
 
