@@ -6,7 +6,7 @@ use ruint::aliases::U256;
 use crate::json::At;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{Asset, Generation, Registry};
-use crate::verify::{Leg, OrderContext, record_parties, stated_parties};
+use crate::verify::{Leg, LegParties, OrderContext, stated_parties};
 use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash, SwapRecord};
 
 /// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
@@ -90,8 +90,7 @@ impl HtlcTerms {
         Ok(Self::new(asset, swap, stated_parties(asset, record, leg)?))
     }
 
-    /// Creates the terms of a swap with its initiator, its redeemer, and whether its id was recomputed.
-    fn new(asset: &Asset, swap: &SwapRecord, (initiator, redeemer, swap_id_recomputed): (Account, Account, bool)) -> Self {
+    fn new(asset: &Asset, swap: &SwapRecord, (initiator, redeemer, swap_id_recomputed): LegParties) -> Self {
         Self {
             chain: asset.chain_name().to_owned(),
             family: asset.chain.family(),
@@ -184,16 +183,12 @@ fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) 
     At::RECORD.refuse_below(Code::RecordChanged, &format!("/{member}")).with_expected(was).with_actual(is)
 }
 
-/// Returns the terms of a record that was checked.
-pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord) -> Result<VerifiedTerms, Refusal> {
-    let leg = |leg: Leg| {
-        let asset = if leg == Leg::Source { order.source } else { order.destination };
-        Ok::<_, Refusal>(HtlcTerms::new(asset, leg.of(record), record_parties(order, record, leg)?))
-    };
-    Ok(VerifiedTerms {
+/// Returns the terms of a record that was checked, with the parties of its source and of its destination.
+pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord, [source, destination]: [LegParties; 2]) -> VerifiedTerms {
+    VerifiedTerms {
         order_id: order.order_id.to_ascii_lowercase(),
-        source: leg(Leg::Source)?,
-        destination: leg(Leg::Destination)?,
+        source: HtlcTerms::new(order.source, &record.source_swap, source),
+        destination: HtlcTerms::new(order.destination, &record.destination_swap, destination),
         affiliate_fees: record.affiliate_fees.clone(),
-    })
+    }
 }

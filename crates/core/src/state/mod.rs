@@ -51,7 +51,7 @@ use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsy
 use crate::json::At;
 use crate::report::{ByteCoverage, Code, NetworkFee, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
-use crate::verify::{OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
+use crate::verify::{LegParties, OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
 
 /// Verifies an order of one family. It decodes the payload, rebuilds it from the order's terms, and requires that both are the
 /// same. Then it requires that the order record agrees, where there is one. The checks have the order of
@@ -72,7 +72,7 @@ pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, polic
 /// As [`verify`].
 pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedOrder<F>, Refusal> {
     let mut warnings = Warnings::default();
-    let (deposit, terms) = judge::<F>(&order, RecordCheck::Signing, &mut warnings)?;
+    let (deposit, terms, _) = judge::<F>(&order, RecordCheck::Signing, &mut warnings)?;
     let refused = order.policy.refused_warnings.clone();
     warnings.check_refused(&refused)?;
     Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
@@ -90,23 +90,24 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut order = order;
     let mut warnings = Warnings::default();
-    judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
-    let record = *order.record.take().ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
-    let terms = crate::evidence::collect(&order, &record)?;
-    Ok(VerifiedRecord { record, terms, warnings })
+    let (_, _, legs) = judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
+    let checked = order.record.take().zip(legs);
+    let (record, legs) = checked.ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
+    let terms = crate::evidence::collect(&order, &record, legs);
+    Ok(VerifiedRecord { record: *record, terms, warnings })
 }
 
 fn judge<F: ChainFamily>(
     order: &OrderContext<'_>,
     purpose: RecordCheck,
     warnings: &mut Warnings,
-) -> Result<(F::Deposit, Option<SwapTerms>), Refusal> {
+) -> Result<(F::Deposit, Option<SwapTerms>, Option<[LegParties; 2]>), Refusal> {
     order.check_family(F::FAMILY)?;
     order.check_request(warnings);
     order.check_payload_keys(F::PAYLOAD_KEYS)?;
     let (deposit, terms) = F::Deposit::verify(order, warnings, Seal::new())?;
-    check_record(order, terms.as_ref(), deposit.taproot(), purpose, warnings)?;
-    Ok((deposit, terms))
+    let legs = check_record(order, terms.as_ref(), deposit.taproot(), purpose, warnings)?;
+    Ok((deposit, terms, legs))
 }
 
 struct Verified<F: ChainFamily> {

@@ -47,7 +47,10 @@ pub(crate) enum RecordCheck {
     Tracking,
 }
 
-/// Checks the record, where there is one. `source_htlc` is the HTLC of a Bitcoin-like source leg with its output, if the family has
+/// Initiator and redeemer of one leg, and whether its swap id was recomputed by a formula that is known to be the chain's own.
+pub(crate) type LegParties = (Account, Account, bool);
+
+/// Checks the record, where there is one, and returns the parties of its source and of its destination. `source_htlc` is the HTLC of a Bitcoin-like source leg with its output, if the family has
 /// computed it.
 ///
 /// # Errors
@@ -61,8 +64,8 @@ pub(crate) fn check(
     source_htlc: Option<(&Htlc, &Output)>,
     purpose: RecordCheck,
     warnings: &mut Warnings,
-) -> Result<(), Refusal> {
-    let Some(record) = &order.record else { return Ok(()) };
+) -> Result<Option<[LegParties; 2]>, Refusal> {
+    let Some(record) = &order.record else { return Ok(None) };
     let check = Check { order, record, source_htlc };
     check.order_id()?;
     check.assets()?;
@@ -87,37 +90,23 @@ pub(crate) fn check(
     check.payout(&destination, warnings)?;
     check.solver(terms, &source, &destination, warnings)?;
     check.timelocks(warnings)?;
-    check.swap_id(Leg::Source, &source, warnings)?;
-    check.swap_id(Leg::Destination, &destination, warnings)?;
+    let is_source_certain = check.swap_id(Leg::Source, &source, warnings)?;
+    let is_destination_certain = check.swap_id(Leg::Destination, &destination, warnings)?;
     check.extras(warnings);
-    Ok(())
+    let legs = [(source, is_source_certain), (destination, is_destination_certain)];
+    Ok(Some(legs.map(|(parties, is_certain)| (parties.initiator, parties.redeemer, is_certain))))
 }
 
-/// Returns initiator and redeemer of one leg of a record, and whether its swap id was recomputed by a certain formula.
-pub(crate) fn parties(order: &OrderContext<'_>, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
-    let check = Check { order, record, source_htlc: None };
-    with_certainty(check.asset(leg), record, leg, check.parties(leg)?, || check.refuse(Code::RecordVersion, "version"))
-}
-
-/// Returns the same of a record that is compared with nothing but the pins.
-pub(crate) fn stated_parties(asset: &Asset, record: &OrderRecord, leg: Leg) -> Result<(Account, Account, bool), Refusal> {
+/// Returns the parties of a leg of a record that is compared with nothing but the pins.
+pub(crate) fn stated_parties(asset: &Asset, record: &OrderRecord, leg: Leg) -> Result<LegParties, Refusal> {
     let refuse = |code, member: &str| leg.refuse(code, member);
     let account = |member: &str, text: &str| {
         let refuse = |error: address::AddressError| refuse(Code::RecordMismatch, member).with_reason(error.to_string()).with_actual(text);
         address::parse_party(&asset.chain.network, text).map_err(refuse)
     };
     let parties = parties_of(leg.of(record), asset.chain.family(), refuse, account)?;
-    with_certainty(asset, record, leg, parties, || At::RECORD.refuse_below(Code::RecordVersion, "/version"))
-}
-
-fn with_certainty(
-    asset: &Asset,
-    record: &OrderRecord,
-    leg: Leg,
-    parties: Parties,
-    refuse: impl FnOnce() -> Refusal,
-) -> Result<(Account, Account, bool), Refusal> {
-    let (swap, version) = (leg.of(record), Version::parse(&record.version).ok_or_else(refuse)?);
+    let version = Version::parse(&record.version).ok_or_else(|| At::RECORD.refuse_below(Code::RecordVersion, "/version"))?;
+    let swap = leg.of(record);
     let recomputed = swap_id::recompute(asset, version, &parties, swap, None);
     let is_certain = recomputed.is_certain && recomputed.equals(&swap.swap_id);
     Ok((parties.initiator, parties.redeemer, is_certain))
@@ -364,15 +353,15 @@ impl Check<'_, '_> {
         Ok(())
     }
 
-    /// Requires that the swap id follows from the fields of its leg.
-    fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<(), Refusal> {
+    /// Requires that the swap id follows from the fields of its leg. Returns whether the formula is known to be the chain's own.
+    fn swap_id(&self, leg: Leg, parties: &Parties, warnings: &mut Warnings) -> Result<bool, Refusal> {
         let swap = self.swap(leg);
         let version = Version::parse(&self.record.version)
             .ok_or_else(|| self.refuse(Code::RecordVersion, "version").with_expected("v1, v2 or v3").with_actual(&self.record.version))?;
         swap_id::check_version(self.asset(leg), version, &self.order.record_at)?;
         let recomputed = swap_id::recompute(self.asset(leg), version, parties, swap, self.source_htlc.filter(|_| leg == Leg::Source));
         if recomputed.equals(&swap.swap_id) {
-            return Ok(());
+            return Ok(recomputed.is_certain);
         }
         if recomputed.is_certain {
             if let Some((expected, actual)) = swap_id::other_generation(self.asset(leg), parties, swap) {
@@ -387,7 +376,7 @@ impl Check<'_, '_> {
             });
         }
         warnings.warn_about(Code::SwapIdUnchecked, format!("{} on {}", text::quote_untrusted(&swap.swap_id), swap.chain));
-        Ok(())
+        Ok(false)
     }
 
     fn extras(&self, warnings: &mut Warnings) {
