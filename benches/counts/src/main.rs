@@ -8,6 +8,7 @@
 //! | `--write` | counts, and writes `counts.json` and the table of the floor in the README of the benches |
 //! | `run ROW TIMES` | runs a row once, and then `TIMES` times. Valgrind runs this command |
 
+mod driver;
 mod floor;
 mod rows;
 mod steps;

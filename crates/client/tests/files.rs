@@ -17,9 +17,15 @@ fn folder() -> PathBuf {
 
 /// Returns a store with the order of `tests/files` and this journal.
 fn store(journal: &str) -> (Store, OrderId) {
+    store_with(journal, "")
+}
+
+/// Returns a store with the order of `tests/files` and this journal, and with more at the end of the pins.
+fn store_with(journal: &str, more: &str) -> (Store, OrderId) {
     let store = Store::open_on(Arc::new(MemoryDisk::new()), Path::new("/state")).unwrap();
     let read = |name: &'static str| (name, fs::read(folder().join(name)).unwrap());
     let documents = ["order.json", "record.json", "pins.json", "secret", "index", "branch", "floor"].map(read);
+    let documents = documents.map(|(name, bytes)| (name, if name == "pins.json" { [&bytes, more.as_bytes()].concat() } else { bytes }));
     let id = CreatedOrder::from_json(&documents[0].1).unwrap().id().clone();
     let documents = documents.each_ref().map(|(name, bytes)| (*name, bytes.as_slice()));
     store.lock_store().unwrap().create_order(id.as_str(), &documents).unwrap();
@@ -43,7 +49,7 @@ async fn the_files_of_an_earlier_version_are_read_and_written_unchanged() {
     assert_eq!((kept.index, kept.branch, kept.at_least), (Some(7), 4711, Some(U256::from(9))));
     assert!(kept.own_secret().is_some());
     assert_eq!(kept.record.as_deref(), Some(fs::read(folder().join("record.json")).unwrap().as_slice()));
-    assert_eq!(serde_json::to_vec(&kept.pins).unwrap(), fs::read(folder().join("pins.json")).unwrap());
+    assert_eq!(serde_json::to_vec(&kept.pins.as_deref()).unwrap(), fs::read(folder().join("pins.json")).unwrap());
     assert_eq!(serde_json::to_vec(&kept.swap).unwrap(), fs::read(folder().join("order.json")).unwrap());
     let written: Vec<_> = kept.journal.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect();
     assert_eq!(written.concat(), journal);
@@ -60,6 +66,21 @@ async fn the_files_of_an_earlier_version_are_read_and_written_unchanged() {
     assert_eq!((refund[0].role, refund[0].spends.as_slice()), (Role::Refund, ["aa:0".to_owned(), "bb:1".to_owned()].as_slice()));
     assert_eq!(format!("{refund:?}"), "[BroadcastTransaction(refund 05 on bitcoin)]", "without the payload, which may contain the secret");
     assert_eq!(kept.outcome(), Some(Outcome::Refunded));
+}
+
+/// A driver reads its orders at every step.
+#[tokio::test]
+async fn the_same_pins_are_parsed_once_and_changed_ones_are_read() {
+    let pins = async |more| {
+        let (store, id) = store_with("", more);
+        store.load(&id).await.map(|kept| kept.pins.unwrap())
+    };
+    let first = pins("").await.unwrap();
+    assert!(Arc::ptr_eq(&first, &pins("").await.unwrap()));
+    let spaced = pins(" ").await.unwrap();
+    assert!(!Arc::ptr_eq(&first, &spaced));
+    assert_eq!(serde_json::to_vec(&*first).unwrap(), serde_json::to_vec(&*spaced).unwrap());
+    assert!(pins("}").await.unwrap_err().to_string().contains("pins.json of order"), "a damaged document is never answered from memory");
 }
 
 /// Only a newer version can have written it, so the order is not driven with a guess.

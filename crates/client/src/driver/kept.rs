@@ -1,6 +1,7 @@
 //! The stored form of an order: everything that any step needs, even as the first one after a restart.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry, SecretHash, U256, chains::UnixTime};
@@ -22,7 +23,7 @@ pub struct OrderState {
     pub record: Option<Vec<u8>>,
     /// The wallet's pins and policy of that time; `None` before. They apply until the order ends, because a pin that is removed later
     /// must not prevent a paid order from being redeemed or refunded.
-    pub pins: Option<SignedUnder>,
+    pub pins: Option<Arc<SignedUnder>>,
     /// The secret; `None` if the service or somebody else holds it.
     pub secret: Option<Secret>,
     /// The index with which the secret and the owner's keys are derived from the rescue phrase; `None` if they are not.
@@ -56,6 +57,29 @@ pub struct SignedUnder {
     pub registry: Registry,
     /// The policy at that time.
     pub policy: Policy,
+}
+
+/// The number of parsed pins that are remembered.
+const REMEMBERED_PINS: usize = 8;
+
+impl SignedUnder {
+    /// Parses a stored document. The newest ones are remembered: a driver reads one at every step, and it is the same for most orders.
+    /// Registry and policy are two thirds of what a step without news would parse.
+    #[cfg(feature = "store")]
+    pub(super) fn from_document(bytes: &[u8]) -> Result<Arc<Self>, serde_json::Error> {
+        type Parsed = VecDeque<(Box<[u8]>, Arc<SignedUnder>)>;
+        static NEWEST: Mutex<Parsed> = Mutex::new(VecDeque::new());
+        let known = |newest: &Parsed| newest.iter().find(|(document, _)| **document == *bytes).map(|(_, pins)| Arc::clone(pins));
+        let newest = || NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pins) = known(&newest()) {
+            return Ok(pins);
+        }
+        let pins = Arc::new(serde_json::from_slice::<Self>(bytes)?);
+        let mut newest = newest();
+        newest.truncate(REMEMBERED_PINS.saturating_sub(1));
+        newest.push_front((bytes.into(), Arc::clone(&pins)));
+        Ok(pins)
+    }
 }
 
 impl OrderState {

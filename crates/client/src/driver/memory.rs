@@ -20,7 +20,7 @@ pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Kept>>>);
 struct Kept {
     swap: CreatedOrder,
     record: Option<Vec<u8>>,
-    pins: Option<SignedUnder>,
+    pins: Option<Arc<SignedUnder>>,
     secret: Option<Zeroizing<String>>,
     index: Option<u32>,
     branch: u16,
@@ -119,7 +119,7 @@ impl OrderStore for MemoryStore {
     async fn keep_pins(&self, guard: &MemoryGuard, pins: &SignedUnder) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
-        kept.pins.get_or_insert_with(|| pins.clone());
+        kept.pins.get_or_insert_with(|| Arc::new(pins.clone()));
         Ok(())
     }
 
