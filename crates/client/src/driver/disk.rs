@@ -108,7 +108,7 @@ impl OrderStore for countersign_store::Store {
         kept.branch = read_number(&order, BRANCH)?.unwrap_or_default();
         kept.at_least = read_number(&order, FLOOR_FILE)?;
         kept.record = order.read(RECORD)?.map(|bytes| bytes.to_vec());
-        let pins = order.read(PINS)?.map(|bytes| SignedUnder::from_document(&bytes)).transpose();
+        let pins = order.read(PINS)?.map(|bytes| SignedUnder::from_json(&bytes)).transpose();
         kept.pins = pins.map_err(|error| damaged(&order, PINS, error))?;
         for line in order.read_journal(JOURNAL)?.entries {
             let entry: Entry = serde_json::from_slice(&line).map_err(|error| damaged(&order, JOURNAL, error))?;

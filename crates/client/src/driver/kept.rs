@@ -63,10 +63,15 @@ pub struct SignedUnder {
 const REMEMBERED_PINS: usize = 8;
 
 impl SignedUnder {
-    /// Parses a stored document. The newest ones are remembered: a driver reads one at every step, and it is the same for most orders.
-    /// Registry and policy are two thirds of what a step without news would parse.
-    #[cfg(feature = "store")]
-    pub(super) fn from_document(bytes: &[u8]) -> Result<Arc<Self>, serde_json::Error> {
+    /// Parses what [`OrderStore::keep_pins`] has stored: its JSON, by `Serialize`.
+    ///
+    /// The newest documents are remembered with what they contain, because a driver reads one at every step, and it is the same for most
+    /// orders. Without that, it would take two thirds of a step without news.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if the document is not such JSON, or if its registry or its policy is refused.
+    pub fn from_json(bytes: &[u8]) -> Result<Arc<Self>, StoreError> {
         type Parsed = VecDeque<(Box<[u8]>, Arc<SignedUnder>)>;
         static NEWEST: Mutex<Parsed> = Mutex::new(VecDeque::new());
         let known = |newest: &Parsed| newest.iter().find(|(document, _)| **document == *bytes).map(|(_, pins)| Arc::clone(pins));
@@ -74,7 +79,7 @@ impl SignedUnder {
         if let Some(pins) = known(&newest()) {
             return Ok(pins);
         }
-        let pins = Arc::new(serde_json::from_slice::<Self>(bytes)?);
+        let pins = Arc::new(serde_json::from_slice::<Self>(bytes).map_err(|error| StoreError::Failed(error.to_string()))?);
         let mut newest = newest();
         newest.truncate(REMEMBERED_PINS.saturating_sub(1));
         newest.push_front((bytes.into(), Arc::clone(&pins)));

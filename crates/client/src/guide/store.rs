@@ -10,7 +10,7 @@
 //! | secret | `create`, once, in the same transaction | [`Secret::to_hex`](crate::Secret::to_hex), back with `parse`; encrypt it |
 //! | index, branch, minimum amount (`at_least`) | `create`, once | numbers |
 //! | record | `keep_record`, once | bytes as they are |
-//! | pins | `keep_pins`, once | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize` and `Deserialize` |
+//! | pins | `keep_pins`, once | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize`; back with [`from_json`](crate::driver::SignedUnder::from_json) |
 //! | journal | `append`, `replace_journal` | [`Entry`](crate::driver::Entry) is `Serialize` and `Deserialize` |
 //!
 //! A lock is a value that unlocks when it is dropped, also if the task is cancelled. A lock of a process that died must not stay.
@@ -102,9 +102,8 @@
 //!             text("index")?.map(|index| index.parse()).transpose().map_err(failed)?;
 //!         state.record = self.0.read(id.as_str(), "record")?;
 //!         state.pins = text("pins")?
-//!             .map(|pins| serde_json::from_str(&pins))
-//!             .transpose()
-//!             .map_err(failed)?;
+//!             .map(|pins| SignedUnder::from_json(pins.as_bytes()))
+//!             .transpose()?;
 //!         state.journal = text("journal")?
 //!             .map(|lines| serde_json::from_str(&lines))
 //!             .transpose()
