@@ -83,7 +83,7 @@ impl fmt::Debug for Recovery {
 pub fn redeem(record: &OrderRecord, leg: Leg, secret: &[u8; 32], registry: &Registry) -> Result<Recovery, Refusal> {
     let htlc = RecordedHtlc::new(record, leg, registry)?;
     htlc.check_secret(secret)?;
-    Ok(Recovery { htlc, secret: Some(Secret(*secret)) })
+    Ok(Recovery { htlc, secret: Some(Secret::new(secret)) })
 }
 
 /// Returns the recovery that refunds a leg after its timelock.
@@ -157,7 +157,7 @@ impl Recovery {
     }
 
     fn leaf(&self) -> Result<LeafSpend, Refusal> {
-        self.htlc.leaf(self.secret.as_ref().map(|secret| &secret.0))
+        self.htlc.leaf(self.secret.as_ref().map(|secret| &*secret.0))
     }
 }
 
@@ -259,7 +259,7 @@ impl RecordedHtlc {
     /// Returns the leaf that a redemption with this secret, or without one a refund, spends.
     fn leaf(&self, secret: Option<&[u8; 32]>) -> Result<LeafSpend, Refusal> {
         let leaf = match secret {
-            Some(secret) => LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret(*secret))),
+            Some(secret) => LeafSpend::new(&self.tree, Leaf::Redeem, self.redeemer, Some(Secret::new(secret))),
             None => LeafSpend::new(&self.tree, Leaf::Refund, self.initiator, None),
         };
         leaf.ok_or_else(|| self.refuse(Code::UnknownAsset, "asset"))

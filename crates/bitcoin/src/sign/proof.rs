@@ -72,7 +72,7 @@ impl Proof {
                 let mut witness = Witness::new();
                 witness.push(signature.to_vec());
                 if let Some(secret) = &leaf.secret {
-                    witness.push(secret.0);
+                    witness.push(secret.0.as_slice());
                 }
                 witness.push(&leaf.script);
                 witness.push(leaf.control_block());

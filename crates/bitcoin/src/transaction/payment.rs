@@ -10,7 +10,7 @@ use bitcoin::taproot::{ControlBlock, LeafVersion, TapNodeHash};
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::{Code, Refusal};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroizing;
 
 use super::{FeeRate, KeyOrigin, Origins, Spend, Utxo, sighash};
 use crate::address::Chain;
@@ -68,8 +68,14 @@ pub(crate) struct Input {
 }
 
 /// The secret of an HTLC, which must stay private until the transaction is sent. Wiped on drop, never printed.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Secret(pub(crate) [u8; 32]);
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) Zeroizing<[u8; 32]>);
+
+impl Secret {
+    pub(crate) fn new(secret: &[u8; 32]) -> Self {
+        Self(Zeroizing::new(*secret))
+    }
+}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
