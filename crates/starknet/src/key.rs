@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use countersign_core::{Code, ParseError, Refusal};
 use starknet_types_core::felt::Felt;
@@ -24,7 +25,11 @@ use crate::{curve, felt};
 /// # let _ = (r, s);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Key(Zeroizing<[u8; 32]>);
+pub struct Key {
+    secret: Zeroizing<[u8; 32]>,
+    /// The public key. It costs nearly as much as a signature, so it is computed when first needed, and then kept.
+    public_key: OnceLock<Felt>,
+}
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,14 +63,17 @@ impl Key {
     ///
     /// [`Code::KeyMalformed`] for zero and for a number at or above the curve order.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ParseError> {
-        if *bytes == [0; 32] || *bytes >= curve::ORDER { Err(Code::KeyMalformed.into()) } else { Ok(Self(Zeroizing::new(*bytes))) }
+        if *bytes == [0; 32] || *bytes >= curve::ORDER {
+            return Err(Code::KeyMalformed.into());
+        }
+        Ok(Self { secret: Zeroizing::new(*bytes), public_key: OnceLock::new() })
     }
 
     /// Returns the public key: the x coordinate that account contracts store.
     #[must_use]
     pub fn public_key(&self) -> Felt {
         // Every secret from 1 to below the order has a public key.
-        curve::public_key(&self.0).unwrap_or_default()
+        *self.public_key.get_or_init(|| curve::public_key(&self.secret).unwrap_or_default())
     }
 
     /// Signs a hash and returns r and s. The nonce is that of RFC 6979 as in the reference SDK, so both produce the same signature.
@@ -75,7 +83,26 @@ impl Key {
     /// [`Code::Internal`] if the hash is at or above 2^251, which the curve does not sign, or if no nonce gives a signature.
     /// Hashes of transactions and messages are below 2^251 except with negligible probability.
     pub fn sign(&self, hash: &Felt) -> Result<[Felt; 2], Refusal> {
-        let signature = curve::sign(&self.0, hash);
+        let signature = curve::sign(&self.secret, hash);
         signature.ok_or_else(|| Refusal::new(Code::Internal, "").with_reason("the curve library cannot sign this hash"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn the_public_key_is_computed_once_and_only_if_it_is_needed() {
+        let key = Key::from_bytes(&[3; 32]).unwrap();
+        key.sign(&Felt::from(7)).unwrap();
+        assert_eq!(key.public_key.get(), None);
+        let public_key = key.public_key();
+        assert_eq!(Some(public_key), curve::public_key(&[3; 32]));
+        assert_eq!(key.public_key.get(), Some(&public_key));
+        assert_eq!(key.public_key(), public_key);
+        assert_eq!(format!("{key:?}"), "Key(..)");
     }
 }
