@@ -106,7 +106,7 @@ fn leaves(value: &Value) -> Vec<String> {
 }
 
 /// How a file uses a hash, a curve, or an encoding with a checksum or a proof.
-const USES: [&str; 23] = [
+const USES: [&str; 24] = [
     "sha2::",
     "sha3::",
     "keccak256(",
@@ -121,6 +121,7 @@ const USES: [&str; 23] = [
     "secp256k1::",
     "ed25519_dalek::",
     "starknet_crypto::",
+    "starknet_rust_crypto::",
     "pathfinder_crypto::",
     "alloy_trie::",
     "alloy_rlp::",

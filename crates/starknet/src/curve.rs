@@ -1,7 +1,7 @@
-//! ECDSA on the Stark curve, and Poseidon, with the fastest library that builds for the target.
+//! ECDSA on the Stark curve, Poseidon and Pedersen, with the fastest library that builds for the target.
 //!
 //! That library is pathfinder-crypto, which has precomputed multiples of the generator. It does not build for targets with 32-bit
-//! pointers such as WebAssembly. On those, starknet-crypto computes the same results. Tests compare the two.
+//! pointers such as WebAssembly. On those, starknet-rust-crypto computes the same results. Tests compare the two.
 //!
 //! Neither library is constant-time. Both take scalars by value and do not wipe their own copies.
 
@@ -15,7 +15,7 @@ mod pathfinder;
 #[cfg(any(test, not(target_pointer_width = "64")))]
 mod portable;
 
-pub(crate) use library::{is_valid, poseidon, public_key};
+pub(crate) use library::{is_valid, pedersen, poseidon, public_key};
 #[cfg(target_pointer_width = "64")]
 use pathfinder as library;
 #[cfg(not(target_pointer_width = "64"))]
@@ -54,7 +54,7 @@ pub(crate) fn sign(secret: &[u8; 32], hash: &Felt) -> Option<[Felt; 2]> {
 }
 
 /// Keeps the first 252 bits of a candidate. A candidate that begins with a zero byte is left unchanged, because the reference SDK
-/// (@scure/starknet 1.1) counts bits from the first byte that is not zero. starknet-crypto counts from the first byte.
+/// (@scure/starknet 1.1) counts bits from the first byte that is not zero. Rust libraries count from the first byte.
 fn cut_to_252_bits(candidate: &mut [u8; 32]) {
     if matches!(candidate, [0, ..]) {
         return;
@@ -132,6 +132,11 @@ mod tests {
         #[test]
         fn both_libraries_hash_alike(felts in prop::collection::vec(felt(), 0..40)) {
             prop_assert_eq!(pathfinder::poseidon(&felts), portable::poseidon(&felts));
+        }
+
+        #[test]
+        fn both_libraries_hash_pairs_alike(first in felt(), second in felt()) {
+            prop_assert_eq!(pathfinder::pedersen(&first, &second), portable::pedersen(&first, &second));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{curve, felt};
 
 /// A secret key of the Stark curve. Wiped on drop, never printed.
 ///
-/// Not constant-time: in the curve libraries of this crate (pathfinder-crypto, and starknet-crypto on targets with 32-bit pointers),
+/// Not constant-time: in the curve libraries of this crate (pathfinder-crypto, and starknet-rust-crypto on targets with 32-bit pointers),
 /// the duration of signing and of deriving the public key depends on the secret. The libraries also take secrets by value and do not
 /// wipe their own copies. Use an external signer on shared machines, and wherever others can measure the time.
 ///

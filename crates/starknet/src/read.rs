@@ -28,9 +28,8 @@ use countersign_core::generation::StarknetSecret;
 use countersign_core::json::Cursor;
 use countersign_core::{Code, Refusal, SecretHash, StarknetGeneration, U256};
 use starknet_types_core::felt::Felt;
-use starknet_types_core::hash::{Pedersen, StarkHash as _};
 
-use crate::felt;
+use crate::{curve, felt};
 
 pub use class::generation_of_abi;
 pub use countersign_core::generation::StarknetAccess as Access;
@@ -108,7 +107,7 @@ pub const fn access(generation: &StarknetGeneration) -> Result<Access, Unclear> 
 #[must_use]
 #[expect(clippy::arithmetic_side_effects, reason = "felts are added modulo the prime")]
 pub fn slots(order_id: Felt) -> [Felt; FELTS] {
-    let base = storage_base(Pedersen::hash(&ORDERS, &order_id));
+    let base = storage_base(curve::pedersen(&ORDERS, &order_id));
     std::array::from_fn(|offset| base + Felt::from(offset))
 }
 

@@ -4,6 +4,7 @@ use pathfinder_crypto::hash::PoseidonHasher;
 use pathfinder_crypto::signature::{ecdsa_sign_k, ecdsa_verify_partial, get_pk};
 use pathfinder_crypto::{Felt as PathfinderFelt, MontFelt};
 use starknet_types_core::felt::Felt;
+use starknet_types_core::hash::{Pedersen, StarkHash as _};
 use zeroize::Zeroize;
 
 /// A scalar in the library's type, wiped on drop, which that type does not do itself.
@@ -66,4 +67,9 @@ pub(crate) fn poseidon(felts: &[Felt]) -> Felt {
     let hash = felts.iter().fold(PoseidonHasher::new(), |hasher, felt| hasher.chain(MontFelt::from_raw(felt.to_raw_reversed())));
     let MontFelt([lowest, low, high, highest]) = hash.finish();
     Felt::from_raw([highest, high, low, lowest])
+}
+
+/// Returns the Pedersen hash of two felts, from the library of the felt.
+pub(crate) fn pedersen(first: &Felt, second: &Felt) -> Felt {
+    Pedersen::hash(first, second)
 }
