@@ -124,8 +124,8 @@ impl Swaps {
     }
 
     /// Asks for the refund of a stored order on a Bitcoin-like chain before its timelock ends. The solver has to sign it too. Ends with the event
-    /// `stopped`, or with `failed`. The reason is `refunding` once the service has the owner's signatures, and `not_refunded` while neither the
-    /// service nor the endpoints show the payment.
+    /// `stopped`, or with `failed`. The reason is `refunding` once the service has the owner's signatures, and `not_refunded` while neither
+    /// the service nor the endpoints show the payment.
     pub fn instant_refund(&self, order_id: String) -> Result<u64> {
         Ok(self.lock()?.instant_refund(&order_id)?)
     }

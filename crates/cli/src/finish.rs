@@ -9,7 +9,7 @@ use countersign::bitcoin::recover::Funding;
 use countersign::json::At;
 use countersign::recover::Leg;
 use countersign::{
-    Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, VerifiedRecord, Warnings, evidence::VerifiedTerms, text,
+    Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, U256, VerifiedRecord, Warnings, evidence::VerifiedTerms, text,
 };
 use countersign_client::driver::{Chains as _, NoOwner, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
@@ -469,29 +469,52 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let kept = state.load(&state.id(&args.id)?)?;
-    let (index, swap) = (kept.key_index(), kept.swap);
+    let pinned = kept.pins.as_ref().map_or(&registry, |pins| &pins.registry);
+    let swap = &kept.swap;
     let key = match args.key.read(session)? {
         Some(key) => Some(key),
-        None => state.derived_key(Leg::Source, index, swap.request().source.delegate.as_deref())?,
+        None => state.derived_key(Leg::Source, kept.key_index(), swap.request().source.delegate.as_deref())?,
     };
     let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
     let parsed = Key::parse(&text).map_err(|error| text.explain(Refusal::new(error, "/wallet/secret_key"), Family::Bitcoin));
     let key = parsed?;
     let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
-    let mut outputs = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
-    let nodes = args.nodes.connect(&registry, session)?;
+    let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
     let owner = swap.request().source.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, "/source/owner"))?;
-    let flow = Flow::new(args.service.client(session)?, registry, policy);
+    let nodes = if given.is_empty() { Some(args.nodes.connect(pinned, session)?) } else { None };
+    let nodes = nodes.filter(|nodes| nodes.has(swap.request().source.asset.chain()));
+    let flow = Flow::new(args.service.client(session)?, registry.clone(), policy);
     let answer = service::run(session, async {
-        if outputs.is_empty() && nodes.has(swap.request().source.asset.chain()) {
-            // Endpoints that fail leave the output that the record names. A signature is no less safe for it.
-            outputs = nodes.deposit(&flow.follow(&swap).await?.record, flow.registry()).await.unwrap_or_default();
-        }
+        let outputs = match &nodes {
+            Some(nodes) => shown_outputs(nodes, &flow.follow(swap).await?.record, pinned, session).await?,
+            None => given,
+        };
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = countersign_client::instant_refund(record, flow.registry(), &outputs, owner, hashes)?;
+            let refund = countersign_client::instant_refund(record, pinned, &outputs, owner, hashes)?;
+            recover::report(&refund.warnings, session);
+            if U256::from(refund.amount().to_sat()) < record.source_swap.filled_amount {
+                session.progress("the service refunds a part of the payment at once; the rest comes back after the timelock");
+            }
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };
-        Ok(flow.instant_refund(&swap, sign).await?)
+        Ok(flow.instant_refund(swap, sign).await?)
     })?;
     done(swap.id(), "instant refund", answer.value.as_deref(), session)
+}
+
+/// Returns the outputs of a deposit that the endpoints show. Those of the transaction that the record names are tried without them, too.
+async fn shown_outputs(nodes: &Nodes<Http>, record: &OrderRecord, registry: &Registry, session: &Session) -> Result<Vec<Funding>, Failure> {
+    let is_named = record.source_swap.initiate_tx_hash.is_some();
+    match nodes.deposit(record, registry).await {
+        Ok(outputs) if outputs.is_empty() && !is_named => {
+            let message = "neither the service nor the endpoints show your payment yet: run the same command again once it is in a block";
+            Err(Failure::Network { code: "not_refunded", message: message.to_owned() })
+        }
+        Err(error) if !is_named => Err(error.into()),
+        Err(error) => {
+            session.progress(&format!("the deposit is not read from the chain: {error}"));
+            Ok(Vec::new())
+        }
+        Ok(outputs) => Ok(outputs),
+    }
 }

@@ -404,7 +404,7 @@ fn instant_refund(args: &Args, htlc: &RecordedHtlc, asset: &Asset, session: &Ses
 }
 
 /// Reports what the owner should know about an instant refund, whose output is only what the service or a signer reads.
-fn report(warnings: &Warnings, session: &Session) {
+pub(crate) fn report(warnings: &Warnings, session: &Session) {
     for warning in warnings {
         session.progress(&format!("warning {warning}"));
     }

@@ -137,7 +137,7 @@ impl<T: Transport> Flow<T> {
     /// Consents to an early refund on a Bitcoin-like chain.
     ///
     /// `sign` receives the verified record and the sighashes that the service wants signed. It must recompute each hash from the record
-    /// (the function `instant_refund` of this crate does that) and refuse a hash that differs. It returns one signature for each hash,
+    /// and the outputs of the deposit (the function `instant_refund` of this crate does that) and refuse a hash that differs. It returns one signature for each hash,
     /// in the same order: 130 hex digits without `0x`, for a 64-byte signature followed by the sighash type `83`.
     ///
     /// # Errors

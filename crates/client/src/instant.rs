@@ -17,8 +17,7 @@ const MAX_OUTPUTS: u32 = 400_000 / 172;
 ///
 /// # Errors
 ///
-/// [`Code::FundingMismatch`](countersign::Code::FundingMismatch) if neither the record nor the caller names an output; [`Code::SighashMismatch`](countersign::Code::SighashMismatch) at `/hashes/<index>` if a hash
-/// is of none of them, and the refusals of [`RecordedHtlc::new`] and [`InstantRefund::new`].
+/// The refusals of [`RecordedHtlc::new`] and of [`InstantRefund::of_hashes`].
 pub fn instant_refund(
     record: &OrderRecord,
     registry: &Registry,
@@ -27,30 +26,9 @@ pub fn instant_refund(
     hashes: &[[u8; 32]],
 ) -> Result<InstantRefund, Refusal> {
     let htlc = RecordedHtlc::new(record, Leg::Source, registry)?;
-    let named = match htlc.funding.as_slice() {
-        [only] => Some(only.txid),
-        _ => None,
-    };
-    let outputs = |txid| (0..MAX_OUTPUTS).map(move |index| Funding::new(OutPoint::new(txid, index), htlc.filled));
-    let candidates = fundings.iter().copied().chain(named.into_iter().flat_map(outputs));
-    let mut chosen = vec![None; hashes.len()];
-    for candidate in candidates {
-        if chosen.iter().all(Option::is_some) {
-            break;
-        }
-        let refund = InstantRefund::new(&htlc, &[candidate], owner)?;
-        for (chosen, hash) in chosen.iter_mut().zip(hashes) {
-            if chosen.is_none() && refund.sighashes.contains(hash) {
-                *chosen = Some(candidate);
-            }
-        }
+    let mut outputs = fundings.to_vec();
+    if let [only] = htlc.funding.as_slice() {
+        outputs.extend((0..MAX_OUTPUTS).map(|index| Funding::new(OutPoint::new(only.txid, index), htlc.filled)));
     }
-    let chosen: Option<Vec<_>> = chosen.into_iter().collect();
-    // A hash of no known output is compared with what it should be.
-    let expected = || if fundings.is_empty() { named.into_iter().flat_map(outputs).take(1).collect() } else { fundings.to_vec() };
-    let refund = InstantRefund::new(&htlc, &chosen.filter(|chosen| !chosen.is_empty()).unwrap_or_else(expected), owner)?;
-    let texts: Vec<_> = hashes.iter().map(hex::encode).collect();
-    let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-    refund.check_hashes(&texts).map_err(|refusal| refusal.with_prefix("/hashes"))?;
-    Ok(refund)
+    InstantRefund::of_hashes(&htlc, &outputs, owner, hashes)
 }

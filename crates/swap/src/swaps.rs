@@ -217,10 +217,10 @@ impl Swaps {
     }
 
     /// Asks for the refund of a stored order whose source is a Bitcoin-like chain, before its timelock ends. The solver has to sign it too, and
-    /// does so if it has not paid. The hashes to sign are computed again from the verified record and the outputs that the endpoints show, and
-    /// each commits to a refund to the owner. Ends with [`Event::Stopped`] and the reason `refunding` once the service has the owner's
-    /// signatures: follow the order to see the refund. The reason is `not_refunded` as long as neither the service nor the endpoints show the
-    /// payment: ask again once it is in a block.
+    /// does so if it has not paid. The hashes to sign are computed again from the verified record and the outputs that the endpoints show,
+    /// and each commits to a refund to the owner. Ends with [`Event::Stopped`] and the reason `refunding` once the service has the owner's
+    /// signatures: follow the order to see the refund. The reason is `not_refunded` as long as neither the service nor the endpoints show
+    /// the payment: ask again once it is in a block.
     ///
     /// # Errors
     ///
@@ -231,10 +231,7 @@ impl Swaps {
         return Err(countersign::Refusal::new(countersign::Code::UnsupportedFamily, "/order_id").with_actual(id.as_str()).into());
         #[cfg(feature = "bitcoin")]
         Ok(self.start(async move |inner, call| {
-            let (reason, message) = match inner.instant_refund(&id).await? {
-                true => ("refunding", "the service has your signature; the refund is sent once the solver has signed it too"),
-                false => ("not_refunded", "neither the service nor the endpoints show your payment yet; ask again once it is in a block"),
-            };
+            let (reason, message) = inner.instant_refund(&id).await?;
             let (reason, message) = (reason.to_owned(), message.to_owned());
             inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason, message, error: None });
             Ok(())

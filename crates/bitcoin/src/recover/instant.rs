@@ -12,7 +12,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::psbt;
 use bitcoin::secp256k1::schnorr;
 use bitcoin::sighash::{Prevouts, SighashCache};
-use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
+use bitcoin::{Amount, ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
 use countersign_core::json::At;
 use countersign_core::{Code, Origin, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
@@ -24,7 +24,7 @@ use crate::address::Destination;
 use crate::curve;
 use crate::htlc::{Leaf, Tree};
 use crate::sign::{Key, Payload};
-use crate::transaction::{Input, Kind, LeafSpend, NO_CODE_SEPARATOR, new_psbt, new_transaction};
+use crate::transaction::{Input, Kind, LeafSpend, NO_CODE_SEPARATOR, new_psbt, new_transaction, sum};
 
 /// The hash type of an instant refund.
 const HASH_TYPE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
@@ -74,6 +74,73 @@ impl InstantRefund {
     pub fn new(htlc: &RecordedHtlc, fundings: &[Funding], owner: impl Into<Destination>) -> Result<Self, Refusal> {
         htlc.check_fundings(fundings)?;
         Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
+    }
+
+    /// Creates the refund of those outputs whose sighashes are these, in their order. Each hash commits to one output alone, so it does not
+    /// matter which of the outputs the service names, and how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SighashMismatch`] at `/hashes` for no hash, or for more than outputs, and at `/hashes/<index>` for one that belongs to no
+    /// output, or to one that another hash has already: the service is to blame for each. [`Code::FundingMismatch`] at `/funding` for no
+    /// output, and otherwise the errors of [`InstantRefund::new`].
+    pub fn of_hashes(
+        htlc: &RecordedHtlc,
+        outputs: &[Funding],
+        owner: impl Into<Destination>,
+        hashes: &[[u8; 32]],
+    ) -> Result<Self, Refusal> {
+        const AT: At<'_> = At::of("/hashes", Origin::Service);
+        let owner = htlc.destination(&owner.into())?;
+        if outputs.is_empty() {
+            htlc.check_fundings(outputs)?;
+        }
+        if hashes.is_empty() || hashes.len() > outputs.len() {
+            let refusal = AT.refuse(Code::SighashMismatch).with_actual(hashes.len());
+            return Err(refusal.with_reason("each output of the deposit has one hash"));
+        }
+        let refund_of = |output: &Funding| Self::from_parts(htlc, &[*output], &owner);
+        let is_taken =
+            |chosen: &[Option<Funding>], output: &Funding| chosen.iter().flatten().any(|taken| taken.outpoint == output.outpoint);
+        let mut chosen = vec![None; hashes.len()];
+        for output in outputs {
+            if chosen.iter().all(Option::is_some) {
+                break;
+            }
+            if is_taken(&chosen, output) {
+                continue;
+            }
+            let refund = refund_of(output)?;
+            let mut open = chosen.iter_mut().zip(hashes).filter(|(slot, _)| slot.is_none());
+            if let Some((slot, _)) = open.find(|(_, hash)| refund.sighashes.contains(hash)) {
+                *slot = Some(*output);
+            }
+        }
+        let missing = chosen.iter().zip(hashes).enumerate().find(|(_, (slot, _))| slot.is_none());
+        if let Some((index, (_, hash))) = missing {
+            let refusal = AT.refuse_below(Code::SighashMismatch, &format!("/{index}")).with_actual(hex::encode(hash));
+            let mut expected = None;
+            for output in outputs.iter().filter(|output| !is_taken(&chosen, output)) {
+                let refund = refund_of(output)?;
+                expected = expected.or_else(|| refund.sighashes.first().map(hex::encode));
+                if refund.is_of_refund_leaf(0, hash) {
+                    return Err(refusal.with_reason(REFUND_LEAF));
+                }
+            }
+            return Err(match expected {
+                Some(expected) => refusal.with_expected(expected),
+                None => refusal,
+            });
+        }
+        let chosen: Vec<_> = chosen.into_iter().flatten().collect();
+        htlc.check_fundings(&chosen)?;
+        Self::from_parts(htlc, &chosen, &owner)
+    }
+
+    /// Returns what the outputs hold, which the refund returns.
+    #[must_use]
+    pub fn amount(&self) -> Amount {
+        sum(self.prevouts.iter().map(|prevout| prevout.value))
     }
 
     pub(super) fn from_parts(htlc: &RecordedHtlc, fundings: &[Funding], owner: &ScriptBuf) -> Result<Self, Refusal> {

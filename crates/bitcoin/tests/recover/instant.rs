@@ -41,6 +41,39 @@ fn no_other_hash_is_signed_above_all_not_the_refund_leafs() -> TestResult {
     Ok(())
 }
 
+/// A service may name some of the outputs, in any order, and anybody can pay dust to the deposit.
+#[test]
+fn each_hash_finds_its_output_and_a_wrong_one_is_refused_at_its_place() -> TestResult {
+    let swap = swap();
+    let outputs = [funding(1, 0, 330), funding(1, 1, 50_000), funding(1, 1, 60_000), funding(2, 0, 600)];
+    let hash = |output| InstantRefund::new(&swap, &[output], TO).map(|refund| refund.sighashes[0]);
+    let of = |hashes: &[[u8; 32]]| InstantRefund::of_hashes(&swap, &outputs, TO, hashes);
+    let refund = of(&[hash(outputs[3])?, hash(outputs[1])?])?;
+    assert_eq!(refund.sighashes, InstantRefund::new(&swap, &[outputs[3], outputs[1]], TO)?.sighashes);
+    assert_eq!(refund.amount().to_sat(), 50_600);
+
+    let of_refund = swap.refund(&Payout::new([outputs[1]], TO, deducted("0")))?.requests()[0].digest.to_vec();
+    let of_refund = <[u8; 32]>::try_from(of_refund.as_slice())?;
+    let good = hash(outputs[1])?;
+    for (hashes, at, is_refund_leaf) in [
+        (&[][..], "/hashes", false),
+        (&[good; 5], "/hashes", false),
+        // One output is refunded once, also if it is said to hold two amounts.
+        (&[good, good], "/hashes/1", false),
+        (&[good, hash(outputs[2])?], "/hashes/1", false),
+        (&[hash(outputs[3])?, [7; 32]], "/hashes/1", false),
+        (&[of_refund], "/hashes/0", true),
+        (&[hash(outputs[0])?, of_refund], "/hashes/1", true),
+    ] {
+        let refusal = of(hashes).expect_err("a hash that is not signed");
+        assert_eq!((refusal.code(), refusal.location()), (Code::SighashMismatch, at));
+        assert_eq!((refusal.blame(), refusal.message().contains("refund leaf")), (Blame::Service, is_refund_leaf), "{refusal}");
+    }
+    let unknown = InstantRefund::of_hashes(&swap, &[], TO, &[good]);
+    assert_eq!(refused(unknown), (Code::FundingMismatch, "/funding".to_owned()));
+    Ok(())
+}
+
 #[test]
 fn the_body_of_the_patch_has_65_bytes_for_each_output() -> TestResult {
     let swap = swap();

@@ -1,21 +1,22 @@
 //! The refund of a Bitcoin-like deposit before its timelock ends, which the solver has to sign too.
 
+use countersign::report::OrderStage;
 use countersign::{OrderRecord, Refusal};
-use countersign_client::OrderId;
 use countersign_client::driver::OrderStore as _;
+use countersign_client::{Error, OrderId};
 use countersign_json::objects::Failure;
 
 use super::inner::Inner;
 use crate::event;
 
 impl Inner {
-    /// Recomputes the hashes of the refund from the verified record, signs them with the key of the rescue phrase, and sends the signatures to
-    /// the service. Each hash commits to a refund to the owner of all that one output of the deposit holds. Returns whether the deposit is
-    /// known: until the record names its transaction or the endpoints show it, there is nothing to sign.
-    pub(super) async fn instant_refund(&self, id: &OrderId) -> Result<bool, Failure> {
+    /// Recomputes the hashes of the refund from the verified record and the outputs that the endpoints show, signs them with the key of the
+    /// rescue phrase, and sends the signatures to the service. Returns how that ended: a reason and a sentence.
+    pub(super) async fn instant_refund(&self, id: &OrderId) -> Result<(&'static str, &'static str), Failure> {
         let kept = self.store.load(id).await.map_err(|error| event::of_store(&error))?;
         let (flow, source) = (self.driver.flow(), &kept.swap.request().source);
-        if flow.registry().family(source.asset.chain()) != Ok(countersign::Family::Bitcoin) {
+        let registry = kept.pins.as_ref().map_or_else(|| flow.registry(), |pins| &pins.registry);
+        if registry.family(source.asset.chain()) != Ok(countersign::Family::Bitcoin) {
             return Err(Failure::usage(
                 "/order_id",
                 "an order whose source is a Bitcoin-like chain: only there a solver can sign a refund",
@@ -23,17 +24,34 @@ impl Inner {
         }
         let owner = source.owner.as_deref().ok_or_else(|| Failure::usage("/order_id", "an order with an address for the refund"))?;
         let key = self.refund_key(&kept).await?;
-        let record = flow.follow(&kept.swap).await.map_err(event::of_client)?.record;
-        // Endpoints that fail leave the output that the record names. A signature is no less safe for it.
-        let shown = self.nodes.deposit(&record, flow.registry()).await.unwrap_or_default();
-        if shown.is_empty() && record.source_swap.initiate_tx_hash.is_none() {
-            return Ok(false);
-        }
+        let failed = |error| match error {
+            Error::Refused(refusal) => Failure::at_stage(&refusal, OrderStage::AfterPaying),
+            other => event::of_client(other),
+        };
+        let record = flow.follow(&kept.swap).await.map_err(failed)?.record;
+        let shown = match self.nodes.deposit(&record, registry).await {
+            Ok(shown) if shown.is_empty() && record.source_swap.initiate_tx_hash.is_none() => {
+                let message = "neither the service nor the endpoints show your payment yet; ask again once it is in a block";
+                return Ok(("not_refunded", message));
+            }
+            Err(error) if record.source_swap.initiate_tx_hash.is_none() => return Err(event::of_node(error)),
+            // Without endpoints, there is still the output of the transaction that the record names. A signature is no less safe for it.
+            shown => shown.unwrap_or_default(),
+        };
+        let mut is_whole = false;
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| -> Result<Vec<String>, Refusal> {
-            let refund = countersign_client::instant_refund(record, flow.registry(), &shown, owner, hashes)?;
+            let refund = countersign_client::instant_refund(record, registry, &shown, owner, hashes)?;
+            is_whole = countersign::U256::from(refund.amount().to_sat()) >= record.source_swap.filled_amount;
             Ok(refund.sign(&key)?.signatures)
         };
-        flow.instant_refund(&kept.swap, sign).await.map(|_| true).map_err(event::of_client)
+        flow.instant_refund(&kept.swap, sign).await.map_err(failed)?;
+        Ok((
+            "refunding",
+            match is_whole {
+                true => "the service has your signature; the refund is sent once the solver has signed it too",
+                false => "the service has your signature for a part of the payment; the rest comes back after the timelock",
+            },
+        ))
     }
 
     /// Returns the key of the rescue phrase to which the order's deposit can be refunded.
