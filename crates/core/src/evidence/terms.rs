@@ -6,7 +6,7 @@ use ruint::aliases::U256;
 use crate::json::At;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{Asset, Generation, Registry};
-use crate::verify::{Leg, LegParties, OrderContext, stated_parties};
+use crate::verify::{Leg, LegParties, OrderContext, RecordParties, stated_parties};
 use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash, SwapRecord};
 
 /// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
@@ -184,7 +184,7 @@ fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) 
 }
 
 /// Returns the terms of a record that was checked, with the parties of its source and of its destination.
-pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord, [source, destination]: [LegParties; 2]) -> VerifiedTerms {
+pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord, [source, destination]: RecordParties) -> VerifiedTerms {
     VerifiedTerms {
         order_id: order.order_id.to_ascii_lowercase(),
         source: HtlcTerms::new(order.source, &record.source_swap, source),

@@ -51,7 +51,7 @@ use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsy
 use crate::json::At;
 use crate::report::{ByteCoverage, Code, NetworkFee, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
 use crate::trust::{Policy, Registry};
-use crate::verify::{LegParties, OrderContext, Proposal, RecordCheck, SwapTerms, check_record};
+use crate::verify::{OrderContext, Proposal, RecordCheck, RecordParties, SwapTerms, check_record};
 
 /// Verifies an order of one family. It decodes the payload, rebuilds it from the order's terms, and requires that both are the
 /// same. Then it requires that the order record agrees, where there is one. The checks have the order of
@@ -72,7 +72,7 @@ pub fn verify<F: ChainFamily>(proposal: Proposal<'_>, registry: &Registry, polic
 /// As [`verify`].
 pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedOrder<F>, Refusal> {
     let mut warnings = Warnings::default();
-    let (deposit, terms, _) = judge::<F>(&order, RecordCheck::Signing, &mut warnings)?;
+    let Judged { deposit, terms, .. } = judge::<F>(&order, RecordCheck::Signing, &mut warnings)?;
     let refused = order.policy.refused_warnings.clone();
     warnings.check_refused(&refused)?;
     Ok(VerifiedOrder(Arc::new(Verified { overview: Overview::new(order, terms), deposit, warnings, refused })))
@@ -90,24 +90,28 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut order = order;
     let mut warnings = Warnings::default();
-    let (_, _, legs) = judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
+    let Judged { legs, .. } = judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
     let checked = order.record.take().zip(legs);
     let (record, legs) = checked.ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
     let terms = crate::evidence::collect(&order, &record, legs);
     Ok(VerifiedRecord { record: *record, terms, warnings })
 }
 
-fn judge<F: ChainFamily>(
-    order: &OrderContext<'_>,
-    purpose: RecordCheck,
-    warnings: &mut Warnings,
-) -> Result<(F::Deposit, Option<SwapTerms>, Option<[LegParties; 2]>), Refusal> {
+/// What the documents of an order say, as far as it was judged.
+struct Judged<F: ChainFamily> {
+    deposit: F::Deposit,
+    terms: Option<SwapTerms>,
+    /// `None` without a record.
+    legs: Option<RecordParties>,
+}
+
+fn judge<F: ChainFamily>(order: &OrderContext<'_>, purpose: RecordCheck, warnings: &mut Warnings) -> Result<Judged<F>, Refusal> {
     order.check_family(F::FAMILY)?;
     order.check_request(warnings);
     order.check_payload_keys(F::PAYLOAD_KEYS)?;
     let (deposit, terms) = F::Deposit::verify(order, warnings, Seal::new())?;
     let legs = check_record(order, terms.as_ref(), deposit.taproot(), purpose, warnings)?;
-    Ok((deposit, terms, legs))
+    Ok(Judged { deposit, terms, legs })
 }
 
 struct Verified<F: ChainFamily> {

@@ -12,5 +12,5 @@ pub use context::{OrderContext, Proposal, SwapTerms, address_refusal};
 pub(crate) use deadline::check as check_deadline;
 pub use leg::{Leg, RecordedLeg};
 pub use payloads::{CallPayloads, check_declared_type};
-pub(crate) use record::{LegParties, RecordCheck, check as check_record, stated_parties};
+pub(crate) use record::{LegParties, RecordCheck, RecordParties, check as check_record, stated_parties};
 pub use rules::RefuseAt;

@@ -50,8 +50,11 @@ pub(crate) enum RecordCheck {
 /// Initiator and redeemer of one leg, and whether its swap id was recomputed by a formula that is known to be the chain's own.
 pub(crate) type LegParties = (Account, Account, bool);
 
-/// Checks the record, where there is one, and returns the parties of its source and of its destination. `source_htlc` is the HTLC of a Bitcoin-like source leg with its output, if the family has
-/// computed it.
+/// Those of the source and of the destination.
+pub(crate) type RecordParties = [LegParties; 2];
+
+/// Checks the record, where there is one, and returns the parties of its source and of its destination. `source_htlc` is the HTLC of a
+/// Bitcoin-like source leg with its output, if the family has computed it.
 ///
 /// # Errors
 ///
@@ -64,7 +67,7 @@ pub(crate) fn check(
     source_htlc: Option<(&Htlc, &Output)>,
     purpose: RecordCheck,
     warnings: &mut Warnings,
-) -> Result<Option<[LegParties; 2]>, Refusal> {
+) -> Result<Option<RecordParties>, Refusal> {
     let Some(record) = &order.record else { return Ok(None) };
     let check = Check { order, record, source_htlc };
     check.order_id()?;

@@ -18,8 +18,8 @@ pub(super) fn sign_with(secret: &[u8; 32], hash: &Felt, k: &[u8; 32]) -> Option<
 /// Returns whether r and s are a valid signature of the hash.
 #[expect(clippy::arithmetic_side_effects, reason = "multiples of points")]
 pub(crate) fn is_valid(public_key: &Felt, hash: &Felt, [r, s]: [&Felt; 2]) -> bool {
-    // The library adds hash/s * G and r/s * Q, and panics if the sum is the point at infinity. That happens if hash * G and r * Q
-    // differ only in their sign, which the owner of the key can arrange.
+    // The library adds hash/s * G and r/s * Q. If hash * G and r * Q differ only in their sign, which the owner of the key can arrange, the
+    // sum is the point at infinity, for which libraries of this curve panic or take a coordinate that it does not have.
     let Some(point) = AffinePoint::new_from_x(public_key, false) else { return false };
     let x = |point: AffinePoint, by: &Felt| {
         let point = ProjectivePoint::try_from(point).ok()?;
@@ -36,8 +36,8 @@ pub(crate) fn poseidon(felts: &[Felt]) -> Felt {
     poseidon_hash_many(felts)
 }
 
-/// Returns the Pedersen hash of two felts. The library computes it without tables of multiples, which are 126 kB of a WebAssembly module with
-/// gzip. It is needed once to read an order of the generation `2025_02`.
+/// Returns the Pedersen hash of two felts. The library computes it without tables of multiples, which are 126 kB of a WebAssembly module
+/// with gzip. It is needed once to read an order of the generation `2025_02`.
 pub(crate) fn pedersen(first: &Felt, second: &Felt) -> Felt {
     pedersen_hash(first, second)
 }
