@@ -4,13 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use countersign::bitcoin::Key;
-use countersign::bitcoin::recover::Funding;
 use countersign::json::At;
 use countersign::recover::Leg;
-use countersign::{
-    Code, Family, OrderRecord, Policy, Proposal, Refusal, Registry, U256, VerifiedRecord, Warnings, evidence::VerifiedTerms, text,
-};
+use countersign::{Code, Family, OrderRecord, Policy, Proposal, Registry, VerifiedRecord, Warnings, evidence::VerifiedTerms, text};
 use countersign_client::driver::{Chains as _, NoOwner, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
@@ -23,7 +19,7 @@ use crate::drive::{self, TerminalOwner, TrustFlags};
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::input::TrustArgs;
-use crate::key::{GivenKey, KeyArgs, configured_key};
+use crate::key::{GivenKey, configured_key};
 use crate::nodes::{EndingArgs, NodeArgs};
 use crate::order::PaceArgs;
 use crate::recover::{ConnectedChain, Context, LegRecovery};
@@ -32,6 +28,9 @@ use crate::{follow, recover, service, show, state};
 
 mod all;
 mod evidence;
+mod instant;
+
+pub(crate) use instant::{INSTANT_EXAMPLES, InstantRefundArgs, instant_refund};
 
 pub(crate) const REFUND_EXAMPLES: &str = "Examples:
   countersign refund <order id>
@@ -59,13 +58,6 @@ here, without any call to the service, and printed for you to broadcast; without
 endpoints. Broadcasting it makes the secret public, so check the chain
 first: the destination must be funded in a final block, and its timelock must be far from its end. `countersign recover --help` describes
 the wallet context of each family.";
-
-pub(crate) const INSTANT_EXAMPLES: &str = "Examples:
-  countersign instant-refund <order id>
-  countersign instant-refund <order id> --key-file refund-key.txt --funding <txid>:0:50000
-
-Only for an order that you paid on Bitcoin or Litecoin, and that the solver has not paid. The solver has to sign too, through the service, so
-the refund needs no timelock. Without a key, that of the rescue phrase is used.";
 
 #[derive(clap::Args)]
 pub(crate) struct RefundArgs {
@@ -133,27 +125,6 @@ pub(crate) struct RedeemArgs {
     state: state::StateArgs,
     #[command(flatten, next_help_heading = "Service and state")]
     pace: PaceArgs,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct InstantRefundArgs {
-    /// The order's id, or its first digits. The order must have been created here.
-    #[arg(help_heading = "The order")]
-    id: String,
-    #[command(flatten, next_help_heading = "Your own transaction")]
-    key: KeyArgs,
-    /// A funding output, with its amount in base units. Can be given several times. By default the outputs are those that the chain's
-    /// endpoints show, and those of the record's only funding transaction.
-    #[arg(help_heading = "Your own transaction", long, value_name = "TXID:INDEX:UNITS")]
-    funding: Vec<String>,
-    #[command(flatten, next_help_heading = "Chains")]
-    nodes: NodeArgs,
-    #[command(flatten, next_help_heading = "Trust")]
-    trust: TrustArgs,
-    #[command(flatten, next_help_heading = "Service and state")]
-    service: service::ServiceArgs,
-    #[command(flatten, next_help_heading = "Service and state")]
-    state: state::StateArgs,
 }
 
 #[derive(Serialize)]
@@ -462,59 +433,5 @@ impl Kept {
         });
         // Without the request, the public key is that of the record.
         state.derived_key(leg, index, requested.unwrap_or_else(|| owner_key(&self.record, leg)))
-    }
-}
-
-pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
-    let state = args.state.open()?;
-    let kept = state.load(&state.id(&args.id)?)?;
-    let pinned = kept.pins.as_ref().map_or(&registry, |pins| &pins.registry);
-    let swap = &kept.swap;
-    let key = match args.key.read(session)? {
-        Some(key) => Some(key),
-        None => state.derived_key(Leg::Source, kept.key_index(), swap.request().source.delegate.as_deref())?,
-    };
-    let text = key.ok_or_else(|| usage("no key: pass --key-file, --key-env or --key-stdin"))?;
-    let parsed = Key::parse(&text).map_err(|error| text.explain(Refusal::new(error, "/wallet/secret_key"), Family::Bitcoin));
-    let key = parsed?;
-    let funding = |text: &String| Funding::parse(text).map_err(|error| usage(format_args!("{text}: {error}")));
-    let given = args.funding.iter().map(funding).collect::<Result<Vec<_>, _>>()?;
-    let owner = swap.request().source.owner.as_deref().ok_or_else(|| At::REQUEST.refuse_below(Code::MissingField, "/source/owner"))?;
-    let nodes = if given.is_empty() { Some(args.nodes.connect(pinned, session)?) } else { None };
-    let nodes = nodes.filter(|nodes| nodes.has(swap.request().source.asset.chain()));
-    let flow = Flow::new(args.service.client(session)?, registry.clone(), policy);
-    let answer = service::run(session, async {
-        let outputs = match &nodes {
-            Some(nodes) => shown_outputs(nodes, &flow.follow(swap).await?.record, pinned, session).await?,
-            None => given,
-        };
-        let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
-            let refund = countersign_client::instant_refund(record, pinned, &outputs, owner, hashes)?;
-            recover::report(&refund.warnings, session);
-            if U256::from(refund.amount().to_sat()) < record.source_swap.filled_amount {
-                session.progress("the service refunds a part of the payment at once; the rest comes back after the timelock");
-            }
-            Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
-        };
-        Ok(flow.instant_refund(swap, sign).await?)
-    })?;
-    done(swap.id(), "instant refund", answer.value.as_deref(), session)
-}
-
-/// Returns the outputs of a deposit that the endpoints show. Those of the transaction that the record names are tried without them, too.
-async fn shown_outputs(nodes: &Nodes<Http>, record: &OrderRecord, registry: &Registry, session: &Session) -> Result<Vec<Funding>, Failure> {
-    let is_named = record.source_swap.initiate_tx_hash.is_some();
-    match nodes.deposit(record, registry).await {
-        Ok(outputs) if outputs.is_empty() && !is_named => {
-            let message = "neither the service nor the endpoints show your payment yet: run the same command again once it is in a block";
-            Err(Failure::Network { code: "not_refunded", message: message.to_owned() })
-        }
-        Err(error) if !is_named => Err(error.into()),
-        Err(error) => {
-            session.progress(&format!("the deposit is not read from the chain: {error}"));
-            Ok(Vec::new())
-        }
-        Ok(outputs) => Ok(outputs),
     }
 }

@@ -12,7 +12,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::psbt;
 use bitcoin::secp256k1::schnorr;
 use bitcoin::sighash::{Prevouts, SighashCache};
-use bitcoin::{Amount, ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
+use bitcoin::{ScriptBuf, Sequence, TapSighash, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey};
 use countersign_core::chains::digits;
 use countersign_core::json::At;
 use countersign_core::{Code, Origin, Refusal, RequestId, Role, Scheme, SigningRequest, Summary, Warnings};
@@ -137,10 +137,10 @@ impl InstantRefund {
         Self::from_parts(htlc, &chosen, &owner)
     }
 
-    /// Returns what the outputs hold, which the refund returns.
+    /// Returns whether the outputs hold at least what the record says was paid. If not, the rest comes back after the timelock.
     #[must_use]
-    pub fn amount(&self) -> Amount {
-        sum(self.prevouts.iter().map(|prevout| prevout.value))
+    pub fn is_whole(&self) -> bool {
+        sum(self.prevouts.iter().map(|prevout| prevout.value)) >= self.htlc.filled
     }
 
     pub(super) fn from_parts(htlc: &RecordedHtlc, fundings: &[Funding], owner: &ScriptBuf) -> Result<Self, Refusal> {

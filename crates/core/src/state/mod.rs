@@ -87,14 +87,11 @@ pub fn verify_context<F: ChainFamily>(order: OrderContext<'_>) -> Result<Verifie
 ///
 /// A [`Refusal`] at the first member or byte that differs; [`Code::MissingField`] without a record; [`Code::SecretWrong`] if a
 /// secret in the record does not match its hash; [`Code::TimeMalformed`] or [`Code::TransactionIdMalformed`].
-pub fn verify_record<F: ChainFamily>(order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
-    let mut order = order;
+pub fn verify_record<F: ChainFamily>(mut order: OrderContext<'_>) -> Result<VerifiedRecord, Refusal> {
     let mut warnings = Warnings::default();
     let Judged { legs, .. } = judge::<F>(&order, RecordCheck::Tracking, &mut warnings)?;
-    let checked = order.record.take().zip(legs);
-    let (record, legs) = checked.ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
-    let terms = crate::evidence::collect(&order, &record, legs);
-    Ok(VerifiedRecord { record: *record, terms, warnings })
+    let (record, legs) = order.record.take().zip(legs).ok_or_else(|| At::RECORD.refuse_below(Code::MissingField, ""))?;
+    Ok(VerifiedRecord { terms: crate::evidence::collect(&order, &record, legs), record: *record, warnings })
 }
 
 /// What the documents of an order say, as far as it was judged.

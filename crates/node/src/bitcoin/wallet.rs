@@ -32,14 +32,27 @@ impl From<FeeQuote> for FeeEstimate {
 }
 
 impl<T: Transport> Nodes<T> {
-    /// Lists the confirmed, unspent outputs of an order's deposit on a Bitcoin-like source chain, as [`BitcoinChain::fundings`] does.
+    /// Lists the outputs of an order's deposit for an instant refund, as [`BitcoinChain::fundings`] does. `None` if neither the endpoints nor
+    /// the record show the payment yet: there is nothing to refund.
+    ///
+    /// If the record names the one transaction that paid, endpoints that fail or are missing leave an empty list: the outputs of that
+    /// transaction can be tried without them, and a signature is no less safe for it.
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError`] if the record has no such source, if the chain has no endpoints here, or if too few of them answer.
-    pub async fn deposit(&self, record: &OrderRecord, registry: &Registry) -> Result<Vec<Funding>, NodeError> {
+    /// Returns [`NodeError`] if the record has no such source, or if too few endpoints answer and it does not name one transaction.
+    pub async fn deposit(&self, record: &OrderRecord, registry: &Registry) -> Result<Option<Vec<Funding>>, NodeError> {
         let htlc = RecordedHtlc::new(record, Leg::Source, registry)?;
-        self.bitcoin(&record.source_swap.chain)?.fundings(&htlc.tree).await
+        let shown = match self.bitcoin(&record.source_swap.chain) {
+            Ok(chain) => chain.fundings(&htlc.tree).await,
+            Err(error) => Err(error),
+        };
+        match (shown, htlc.funding.as_slice()) {
+            (Ok(outputs), []) if outputs.is_empty() => Ok(None),
+            (Ok(outputs), _) => Ok(Some(outputs)),
+            (Err(_), [_]) => Ok(Some(Vec::new())),
+            (Err(error), _) => Err(error),
+        }
     }
 }
 

@@ -8,10 +8,11 @@ use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction};
 use countersign::bitcoin::htlc::Leaf;
 use countersign::bitcoin::recover::{Exceptions, Fee, Funding, FundingSource, Payout, Recovery, redeem, refund};
 use countersign::bitcoin::{Bitcoin, FeeRate, Key, TxContext, Utxo};
-use countersign::{Code, Leg, Policy, Registry, Unsigned, UnsignedOrder, Verified, recover};
+use countersign::{Code, Leg, OrderRecord, Policy, Registry, Unsigned, UnsignedOrder, Verified, recover};
 use countersign_core::reader::Submission;
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_testkit::recover::read_record;
+use countersign_transport::TransportErrorKind;
 use serde_json::{Value, json};
 
 use super::Shared;
@@ -29,8 +30,8 @@ fn registry() -> Registry {
     Registry::from_json(registry.to_string().as_bytes()).unwrap()
 }
 
-/// The recovery of the HTLC of these tests, from a record that states this funding transaction.
-pub(crate) fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
+/// The record of the HTLC of these tests, which states these funding transactions.
+fn record_of(stated: &str) -> OrderRecord {
     let mut order: Value = countersign_testkit::fixture::<Bitcoin>("bitcoin-address").json()["order"].take();
     let (tree, swap) = (tree(), &mut order["source_swap"]);
     for (name, value) in [
@@ -47,7 +48,12 @@ pub(crate) fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
     ] {
         swap[name] = value;
     }
-    let (record, registry) = (read_record(&order).unwrap(), registry());
+    read_record(&order).unwrap()
+}
+
+/// The recovery of the HTLC of these tests, from a record that states this funding transaction.
+pub(crate) fn recovery(secret: Option<&[u8; 32]>, stated: &str) -> Recovery {
+    let (record, registry) = (record_of(stated), registry());
     match secret {
         Some(secret) => redeem(&record, Leg::Source, secret, &registry).unwrap(),
         None => refund(&record, Leg::Source, &registry).unwrap(),
@@ -441,5 +447,29 @@ async fn an_unconfirmed_payment_is_raised_with_its_own_coins() {
     ledger.lock().unwrap().mine(1);
     for known in [&raised, &sent] {
         assert_eq!(raise(known, &Policy::default()).await.unwrap_err().code().name(), "transaction_rejected");
+    }
+}
+
+/// Both parties can refund at once what is there. A payment that nobody shows is neither an error nor an output.
+#[tokio::test]
+async fn the_deposit_of_an_instant_refund_is_what_endpoints_show() {
+    let registry = registry();
+    let [one, two] = [1, 2].map(|count| vec![format!("{}:9", "ab".repeat(32)); count].join(","));
+    let mut ledger = Ledger::new();
+    ledger.mempool.extend([funding(1, AMOUNT), funding(2, 330)]);
+    ledger.mine(1);
+    let paid = Servers::default().with("a.example", &Arc::new(Mutex::new(ledger))).connect(1);
+    let empty = Servers::default().with("a.example", &Arc::new(Mutex::new(Ledger::new()))).connect(1);
+    let down = Servers::default().with("a.example", &Arc::new(Mutex::new(Ledger::new())));
+    let down = down.lying("a.example", |_, _| Err(TransportErrorKind::Timeout)).connect(1);
+    for stated in ["", &one, &two] {
+        let record = record_of(stated);
+        let shown = paid.deposit(&record, &registry).await.unwrap().unwrap();
+        assert_eq!(shown.iter().map(|output| output.value.to_sat()).collect::<Vec<_>>(), [AMOUNT, 330]);
+        let unpaid = empty.deposit(&record, &registry).await.unwrap();
+        assert_eq!(unpaid, (!stated.is_empty()).then(Vec::new), "{stated}");
+        let unread = down.deposit(&record, &registry).await;
+        // Only the outputs of a single transaction can be tried without endpoints.
+        assert_eq!(unread.ok(), (stated == one).then(|| Some(Vec::new())), "{stated}");
     }
 }

@@ -29,19 +29,13 @@ impl Inner {
             other => event::of_client(other),
         };
         let record = flow.follow(&kept.swap).await.map_err(failed)?.record;
-        let shown = match self.nodes.deposit(&record, registry).await {
-            Ok(shown) if shown.is_empty() && record.source_swap.initiate_tx_hash.is_none() => {
-                let message = "neither the service nor the endpoints show your payment yet; ask again once it is in a block";
-                return Ok(("not_refunded", message));
-            }
-            Err(error) if record.source_swap.initiate_tx_hash.is_none() => return Err(event::of_node(error)),
-            // Without endpoints, there is still the output of the transaction that the record names. A signature is no less safe for it.
-            shown => shown.unwrap_or_default(),
+        let Some(shown) = self.nodes.deposit(&record, registry).await.map_err(event::of_node)? else {
+            return Ok(("not_refunded", "neither the service nor the endpoints show your payment yet; ask again once it is in a block"));
         };
         let mut is_whole = false;
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| -> Result<Vec<String>, Refusal> {
             let refund = countersign_client::instant_refund(record, registry, &shown, owner, hashes)?;
-            is_whole = countersign::U256::from(refund.amount().to_sat()) >= record.source_swap.filled_amount;
+            is_whole = refund.is_whole();
             Ok(refund.sign(&key)?.signatures)
         };
         flow.instant_refund(&kept.swap, sign).await.map_err(failed)?;
