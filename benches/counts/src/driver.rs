@@ -1,5 +1,5 @@
-//! A step of the driver that hears nothing new: an order on disk that was paid, and a service that answers with the record that was signed
-//! for. A process that waits for a swap does this every few seconds.
+//! A driver step that finds nothing new. The order is on disk and paid, and the service returns the same record as before. A process that
+//! waits for a swap does this every few seconds.
 
 use std::fs;
 use std::future::{Future, ready};

@@ -209,6 +209,12 @@ impl RecordedHtlc {
         self
     }
 
+    /// Returns what has been paid according to the record, or the whole amount if its filled amount is zero.
+    #[must_use]
+    pub fn paid(&self) -> Amount {
+        if self.filled == Amount::ZERO { self.amount } else { self.filled }
+    }
+
     /// Returns how much has been paid, according to the record.
     #[must_use]
     pub fn funding_status(&self) -> FundingStatus {

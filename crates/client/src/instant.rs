@@ -28,7 +28,7 @@ pub fn instant_refund(
     let htlc = RecordedHtlc::new(record, Leg::Source, registry)?;
     let mut outputs = fundings.to_vec();
     if let [only] = htlc.funding.as_slice() {
-        outputs.extend((0..MAX_OUTPUTS).map(|index| Funding::new(OutPoint::new(only.txid, index), htlc.filled)));
+        outputs.extend((0..MAX_OUTPUTS).map(|index| Funding::new(OutPoint::new(only.txid, index), htlc.paid())));
     }
     InstantRefund::of_hashes(&htlc, &outputs, owner, hashes)
 }

@@ -76,8 +76,8 @@ impl InstantRefund {
         Self::from_parts(htlc, fundings, &htlc.destination(&owner.into())?)
     }
 
-    /// Creates the refund of those outputs whose sighashes are these, in their order. Each hash commits to one output alone, so it does not
-    /// matter which of the outputs the service names, and how many.
+    /// Creates the refund of the outputs whose sighashes equal `hashes`, in that order. A hash commits to a single output, so the service may
+    /// name any of them.
     ///
     /// # Errors
     ///
@@ -137,10 +137,10 @@ impl InstantRefund {
         Self::from_parts(htlc, &chosen, &owner)
     }
 
-    /// Returns whether the outputs hold at least what the record says was paid. If not, the rest comes back after the timelock.
+    /// Returns whether the outputs hold at least what has been paid ([`RecordedHtlc::paid`]). If not, the rest comes back after the timelock.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        sum(self.prevouts.iter().map(|prevout| prevout.value)) >= self.htlc.filled
+        sum(self.prevouts.iter().map(|prevout| prevout.value)) >= self.htlc.paid()
     }
 
     pub(super) fn from_parts(htlc: &RecordedHtlc, fundings: &[Funding], owner: &ScriptBuf) -> Result<Self, Refusal> {

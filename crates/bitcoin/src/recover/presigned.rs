@@ -1,7 +1,7 @@
 //! The presigned instant refund in an order record.
 
 use bitcoin::consensus::encode;
-use bitcoin::{Amount, Transaction, Witness};
+use bitcoin::{Transaction, Witness};
 use countersign_core::chains::digits;
 use countersign_core::{Code, Refusal};
 
@@ -46,7 +46,7 @@ impl InstantRefund {
             return Err(refusal.with_actual(other.outpoint.to_string()));
         }
         let total = sum(fundings.iter().map(|funding| funding.value));
-        let expected = if htlc.filled == Amount::ZERO { htlc.amount } else { htlc.filled };
+        let expected = htlc.paid();
         if total != expected {
             return Err(mismatch("the transaction refunds another amount").with_expected(expected.to_sat()).with_actual(total.to_sat()));
         }

@@ -70,7 +70,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
             let refund = countersign_client::instant_refund(record, pinned, &outputs, owner, hashes)?;
             recover::report(&refund.warnings, session);
             if !refund.is_whole() {
-                session.progress("the service refunds a part of the payment at once; the rest comes back after the timelock");
+                session.progress("only a part of the payment is refunded now; the rest can be refunded after the timelock");
             }
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };

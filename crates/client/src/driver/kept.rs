@@ -59,14 +59,14 @@ pub struct SignedUnder {
     pub policy: Policy,
 }
 
-/// The number of parsed pins that are remembered.
+/// The size of the cache of [`SignedUnder::from_json`].
 const REMEMBERED_PINS: usize = 8;
 
 impl SignedUnder {
     /// Parses what [`OrderStore::keep_pins`] has stored: its JSON, by `Serialize`.
     ///
-    /// The newest documents are remembered with what they contain, because a driver reads one at every step, and it is the same for most
-    /// orders. Without that, it would take two thirds of a step without news.
+    /// Caches the documents that were parsed last, because a driver parses one at every step, and most orders have the same one. Without the
+    /// cache, that would be two thirds of a step that finds nothing new.
     ///
     /// # Errors
     ///

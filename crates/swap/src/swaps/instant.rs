@@ -43,7 +43,7 @@ impl Inner {
             "refunding",
             match is_whole {
                 true => "the service has your signature; the refund is sent once the solver has signed it too",
-                false => "the service has your signature for a part of the payment; the rest comes back after the timelock",
+                false => "the service has your signature for a part of the payment; the rest can be refunded after the timelock",
             },
         ))
     }
