@@ -28,6 +28,8 @@ impl std::fmt::Debug for StoredDocument {
 pub struct Need {
     /// The number under which it is replied to.
     pub id: u64,
+    /// The number of the call that needs it, as the call returned it: two calls can work on the same order.
+    pub call: u64,
     /// What is needed, as JSON. Its member `kind` is `http`, `store`, `consent` or `sign`.
     pub detail: String,
     /// `http`: one entry, the body of the request, or none if it has no body. `store`: one entry for each name, or none to delete the document.
@@ -44,7 +46,7 @@ impl std::fmt::Debug for Need {
 impl From<&countersign_swap::Need> for Need {
     fn from(need: &countersign_swap::Need) -> Self {
         let bodies = need.bodies().into_iter().map(|body| body.map(<[u8]>::to_vec)).collect();
-        Self { id: need.id, detail: need.detail().to_string(), bodies }
+        Self { id: need.id, call: need.call, detail: need.detail().to_string(), bodies }
     }
 }
 

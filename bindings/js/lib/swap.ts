@@ -31,6 +31,7 @@ interface Machine {
 }
 interface Need {
   id(): bigint;
+  call(): bigint;
   detail(): string;
   body(place: number): Uint8Array | undefined;
   free(): void;
@@ -57,6 +58,10 @@ type MachineEvent =
 /** A call of the machine that has not ended. */
 interface Call {
   orderId?: string | undefined;
+  /** Whether its order is prepared again, because its signer did something else first. */
+  again: boolean;
+  /** What its owner's consent returned that is no answer. */
+  noAnswer: CountersignError | undefined;
   hear(event: MachineEvent): void;
   end(error?: CountersignError): void;
 }
@@ -85,10 +90,6 @@ export class Swaps {
   readonly #store: OpenStore;
   readonly #calls = new Map<number, Call>();
   readonly #running = new Map<bigint, AbortController>();
-  /** Orders that are prepared again, because their signer did something else first. */
-  readonly #again = new Set<string>();
-  /** What consents returned that is no answer, by order. */
-  readonly #noAnswers = new Map<string, CountersignError>();
   #writing: Promise<unknown> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isDue = false;
@@ -212,7 +213,7 @@ export class Swaps {
   /** Calls the machine, and returns the one event that it replies with. */
   #ask<Name extends string>(start: (machine: Machine) => bigint): Promise<Extract<MachineEvent, { readonly event: Name }>> {
     return new Promise((resolve, end) => {
-      this.#calls.set(Number(this.#call(start)), { hear: (event) => resolve(event as never), end });
+      this.#calls.set(Number(this.#call(start)), { again: false, noAnswer: undefined, hear: (event) => resolve(event as never), end });
       this.#wake();
     });
   }
@@ -220,7 +221,7 @@ export class Swaps {
   #follow(orderId: string | undefined, start: (machine: Machine) => bigint): AsyncGenerator<SwapChange, void, undefined> {
     const inbox = new Inbox<SwapChange>();
     const hear = (event: MachineEvent) => inbox.push(publicChange(event));
-    this.#calls.set(Number(this.#call(start)), { orderId, hear, end: (error) => inbox.end(error) });
+    this.#calls.set(Number(this.#call(start)), { orderId, again: false, noAnswer: undefined, hear, end: (error) => inbox.end(error) });
     this.#wake();
     return inbox.read();
   }
@@ -258,13 +259,13 @@ export class Swaps {
   #answer(one: Call, event: Extract<MachineEvent, { readonly call: number }>): void {
     if (event.event === "created") one.orderId = event.orderId;
     else this.#calls.delete(event.call);
-    if (event.event === "stopped" && this.#again.delete(event.orderId)) {
+    if (event.event === "stopped" && one.again) {
+      one.again = false;
       this.#calls.set(Number(this.#call((machine) => machine.follow(event.orderId))), one);
       return this.#wake();
     }
     if (event.event === "failed") return one.end(new CountersignError(event.error));
-    const noAnswer = event.event === "stopped" ? this.#noAnswers.get(event.orderId) : undefined;
-    if (event.event === "stopped" && this.#noAnswers.delete(event.orderId)) return one.end(noAnswer);
+    if (event.event === "stopped" && one.noAnswer) return one.end(one.noAnswer);
     one.hear(event);
     if (event.event !== "created") one.end();
   }
@@ -294,14 +295,15 @@ export class Swaps {
       return { reply: json, body };
     }
     if (detail.kind === "store") return { reply: await this.#keep(detail.names.map((name, place) => ({ name, bytes: need.body(place) }))) };
+    const one = this.#calls.get(Number(need.call()));
     if (detail.kind === "consent") {
       const { kind, ...order } = detail;
-      return { reply: { consent: await this.#askOwner(order) } };
+      return { reply: { consent: await this.#askOwner(order, one) } };
     }
     const order = this.#call((machine) => machine.takeUnsigned(id));
     if (!order) return undefined;
     const { kind, ...task } = detail;
-    const reply = await this.#sign(order, { ...task, signal });
+    const reply = await this.#sign(order, { ...task, signal }, one);
     return reply ? { reply } : { reply: {}, signed: order };
   }
 
@@ -326,19 +328,19 @@ export class Swaps {
   }
 
   /** Asks the owner. Only `true` is a yes; whatever is neither `true` nor `false` is an error of the loop over the order's changes. */
-  async #askOwner(order: ConsentRequest): Promise<boolean> {
+  async #askOwner(order: ConsentRequest, one: Call | undefined): Promise<boolean> {
     const { consent } = this.#options;
     const answer: unknown = await settle(() => (consent === undefined ? false : consent(Object.freeze(order))));
     if (answer === true) return true;
-    if (answer !== false && !(answer instanceof Error)) {
-      this.#noAnswers.set(order.orderId, usage("usage", "consent must return true or false; nothing was paid", "true or false", describe(answer)));
+    if (one && answer !== false && !(answer instanceof Error)) {
+      one.noAnswer = usage("usage", "consent must return true or false; nothing was paid", "true or false", describe(answer));
     }
     return false;
   }
 
   /** Has an order signed. Returns the reply; undefined if it has its signatures. */
-  async #sign(order: glue.UnsignedOrder, task: SigningTask): Promise<object | undefined> {
-    const { orderId, chain } = task;
+  async #sign(order: glue.UnsignedOrder, task: SigningTask, one: Call | undefined): Promise<object | undefined> {
+    const { chain } = task;
     const unsigned = UnsignedOrder.from(order);
     const { signers } = this.#options;
     const signer = ownMember(signers, chain) ?? ownMember(signers, unsigned.family);
@@ -346,7 +348,7 @@ export class Swaps {
     const result: unknown = await settle(() => signer(unsigned, task));
     if (result === "sent") return { sent: true };
     if (result === "again") {
-      this.#again.add(orderId);
+      if (one) one.again = true;
       return { not_signed: "something else was done first" };
     }
     if (result instanceof Error) return didNot("sign", result).reply;

@@ -158,6 +158,11 @@ impl Need {
         self.0.id
     }
 
+    /// Returns the number of the call that needs it.
+    pub fn call(&self) -> u64 {
+        self.0.call
+    }
+
     /// Returns what is needed, as JSON without the bytes.
     pub fn detail(&self) -> Text {
         Ok(self.0.detail().as_str().to_owned())

@@ -133,6 +133,34 @@ test("what a signer returns is no statement but undefined, sent and again", asyn
   for (const wrong of TABLE.signer.wrong) assert.match((await by(() => wrong)).signer_failed, /the signer returned/, JSON.stringify(wrong));
 });
 
+test("what is answered in one call ends no other call of the same order", async () => {
+  const twice = async (kind, changes, first, second) => {
+    script.need = NEEDS[kind];
+    const waiting = [];
+    const asked = () => new Promise((resolve) => waiting.push(resolve));
+    const swaps = await open(changes(asked));
+    const calls = [swaps.create(wish), swaps.follow(ORDER)].map(changesOf);
+    for (const each of calls) each.catch(() => {});
+    while (waiting.length < 2) await within(new Promise((resolve) => setTimeout(resolve, 1)));
+    // Both at once, the second call first: the answer to the first is known when the second ends.
+    waiting[1](second);
+    waiting[0](first);
+    return { swaps, calls, waiting };
+  };
+
+  const consent = await twice("consent", (asked) => ({ consent: asked }), "yes", false);
+  assert.equal(JSON.parse((await within(consent.calls[1])).at(-1).reason).consent, false);
+  await assert.rejects(within(consent.calls[0]), { code: "usage", message: /must return true or false/ });
+  await consent.swaps.close();
+
+  const sign = await twice("sign", (asked) => ({ signers: { base: asked } }), "again", "sent");
+  assert.deepEqual(JSON.parse((await within(sign.calls[1])).at(-1).reason), { sent: true });
+  while (sign.waiting.length < 3) await within(new Promise((resolve) => setTimeout(resolve, 1)));
+  sign.waiting[2]("sent");
+  assert.deepEqual(JSON.parse((await within(sign.calls[0])).at(-1).reason), { sent: true });
+  await sign.swaps.close();
+});
+
 test("a signer that uses its order up may have sent it, and ends no other swap", async () => {
   const ways = [
     (unsigned) => void (unsigned.sign("01"), unsigned.finish()),

@@ -58,7 +58,7 @@ class Machine extends Handle {
   create() {
     const call = (this.#calls += 1);
     this.#events.push({ event: "created", call, order_id: ORDER });
-    this.#needs.push({ id: () => BigInt(call), detail: () => JSON.stringify({ order_id: ORDER, ...script.need }), body: () => new Uint8Array([123, 125]), free() {} });
+    this.#needs.push({ id: () => BigInt(call), call: () => BigInt(call), detail: () => JSON.stringify({ order_id: ORDER, ...script.need }), body: () => new Uint8Array([123, 125]), free() {} });
     return BigInt(call);
   }
   follow() {

@@ -127,6 +127,12 @@ impl Need {
         self.0.id
     }
 
+    /// The number of the call that needs it.
+    #[getter]
+    const fn call(&self) -> u64 {
+        self.0.call
+    }
+
     /// What is needed, as JSON without the bytes.
     #[getter]
     fn detail(&self) -> String {

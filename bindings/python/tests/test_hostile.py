@@ -24,7 +24,7 @@ ORDER = "ab" * 32
 
 class Need:
     def __init__(self, number: int, detail: Dict[str, Any], bodies: List[Optional[bytes]]) -> None:
-        self.id, self.detail, self.bodies = number, json.dumps(detail), bodies
+        self.id, self.call, self.detail, self.bodies = number, number, json.dumps(detail), bodies
 
 
 class Unsigned:
@@ -157,6 +157,33 @@ def test_only_true_is_a_yes(machine: Any) -> None:
         with Swaps(**options(consent=lambda _: answer)) as swaps, pytest.raises(TypeError, match="must return True or False"):
             within(5, lambda: list(swaps.create(**WISH)))
     assert reply_of(consent=None) == {"consent": False}
+
+
+def test_what_is_answered_in_one_call_ends_no_other_call_of_the_same_order(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The machine hears the first call's answer first, and the second call ends first.
+    answered, reply = threading.Event(), Script.reply
+    first: List[str] = []
+
+    def second_first(script: Script, number: int, text: str, body: Optional[bytes] = None) -> bool:
+        if number == 1:
+            first.append(text)
+            answered.set()
+            return True
+        return reply(script, number, text, body) and reply(script, 1, first[0])
+
+    def consent(order: Any) -> Any:
+        if asked.acquire(blocking=False):
+            return "yes"
+        answered.wait(5)
+        return False
+
+    asked = threading.Semaphore(1)
+    monkeypatch.setattr(machine("consent"), "reply", second_first)
+    with Swaps(**options(consent=consent)) as swaps:
+        calls = [swaps.create(**WISH), swaps.follow(ORDER)]
+        assert within(5, lambda: list(calls[1]))[-1]["reason"] == {"consent": False}
+        with pytest.raises(TypeError, match="must return True or False"):
+            within(5, lambda: list(calls[0]))
 
 
 def test_a_coroutine_is_no_yes(machine: Any) -> None:

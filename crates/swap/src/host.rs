@@ -39,6 +39,8 @@ struct Shared {
     /// Milliseconds that have passed. Timers count in these, so that a clock that is set back does not stop them.
     passed: u64,
     last: u64,
+    /// The call whose task runs.
+    call: u64,
     slots: BTreeMap<u64, Slot>,
     timers: BTreeMap<(u64, u64), Waker>,
     needs: Vec<Need>,
@@ -103,6 +105,12 @@ impl Host {
         self.shared().number()
     }
 
+    /// Runs a part of a call's task: what it needs meanwhile is needed for that call.
+    pub(crate) fn for_call<T>(&self, call: u64, run: impl FnOnce() -> T) -> T {
+        self.shared().call = call;
+        run()
+    }
+
     /// Returns the order that a need wants signed. It is handed out once.
     pub(crate) fn take_unsigned(&self, id: u64) -> Option<Unsigned> {
         self.shared().unsigned.remove(&id)
@@ -135,10 +143,10 @@ impl Host {
 
     fn need(&self, ask: Ask, unsigned: Option<Unsigned>) -> Asking {
         let mut shared = self.shared();
-        let id = shared.number();
+        let (id, call) = (shared.number(), shared.call);
         shared.slots.insert(id, Slot::Open(ask.expects(), None));
         shared.unsigned.extend(unsigned.map(|unsigned| (id, unsigned)));
-        shared.needs.push(Need { id, ask });
+        shared.needs.push(Need { id, call, ask });
         Asking { host: self.clone(), id }
     }
 }

@@ -15,6 +15,8 @@ use crate::host::Expected;
 pub struct Need {
     /// The number under which it is replied to.
     pub id: u64,
+    /// The number of the call that needs it, as the call returned it: two calls can work on the same order.
+    pub call: u64,
     /// What is needed.
     pub ask: Ask,
 }

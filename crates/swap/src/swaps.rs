@@ -1,9 +1,10 @@
 //! The machine.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use countersign::chains::UnixMillis;
 use countersign::{Unsigned, report::OrderStage};
@@ -304,12 +305,14 @@ impl Swaps {
     {
         let call = self.inner.host.number();
         let host = self.inner.host.clone();
-        let task = task(Arc::clone(&self.inner), call);
-        self.tasks.push(Box::pin(async move {
-            if let Err(error) = task.await {
+        let mut task = Box::pin(task(Arc::clone(&self.inner), call));
+        self.tasks.push(Box::pin(poll_fn(move |context| {
+            let ended = ready!(host.for_call(call, || task.as_mut().poll(context)));
+            if let Err(error) = ended {
                 host.report(Event::Failed { call, error });
             }
-        }));
+            Poll::Ready(())
+        })));
         call
     }
 }

@@ -215,3 +215,23 @@ fn a_setup_that_is_printed_shows_no_secret() {
     assert!(!format!("{json:?}").contains("104, 105, 100"), "{json:?}");
     assert_eq!(setup.policy, Policy::default());
 }
+
+#[test]
+fn a_need_says_which_call_needs_it() {
+    let mut swaps = typed(options()).unwrap();
+    let wish = |amount: u64| QuoteWish::new(asset("base:usdc"), asset("bitcoin:btc"), U256::from(amount));
+    let calls = [1_500_000, 2_500_000].map(|amount| (swaps.quote(wish(amount)).unwrap(), amount));
+    let needs = swaps.poll(NOW).needs;
+    assert_eq!(needs.len(), calls.len());
+    for (need, (call, amount)) in needs.iter().zip(calls) {
+        let Ask::Http(request) = &need.ask else { panic!("{:?}", need.ask) };
+        assert!(request.url.contains(&amount.to_string()), "{}", *request.url);
+        assert_eq!(need.call, call);
+    }
+    // What is needed after a reply is needed for the same call.
+    let refused = Reply::Response { status: 503, headers: Vec::new(), body: Vec::new() };
+    assert_eq!(swaps.reply(needs[1].id, refused), Ok(true));
+    let wake_at = swaps.poll(NOW).wake_at.unwrap();
+    let later = swaps.poll(wake_at).needs;
+    assert_eq!(later.iter().map(|need| need.call).collect::<Vec<_>>(), [calls[1].0]);
+}

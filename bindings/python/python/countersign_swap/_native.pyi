@@ -705,6 +705,9 @@ class Need:
     def id(self) -> int:
         """The number under which it is replied to."""
     @property
+    def call(self) -> int:
+        """The number of the call that needs it."""
+    @property
     def detail(self) -> str:
         """What is needed, as JSON without the bytes."""
     @property

@@ -365,8 +365,8 @@ class Swaps:
         self._closed = False
         # Why nothing goes on any more.
         self._failure: Optional[BaseException] = None
-        # What an owner's consent returned that is no answer, by order.
-        self._no_answers: Dict[str, TypeError] = {}
+        # What an owner's consent returned that is no answer, by call.
+        self._no_answers: Dict[int, TypeError] = {}
         # When each request under way is given up, by the monotonic clock.
         self._deadlines: Dict[int, float] = {}
         # An owner who is asked must not hold up requests.
@@ -598,7 +598,7 @@ class Swaps:
             else:
                 calls = list(self._listeners)
             is_last = event["event"] in ("stopped", "failed", "quoted", "listed")
-            wrong = self._no_answers.pop(order_id, None) if event["event"] == "stopped" else None
+            wrong = self._no_answers.pop(event["call"], None) if event["event"] == "stopped" else None
             for call in calls:
                 listener = self._listeners.get(call)
                 if listener is None:
@@ -627,7 +627,7 @@ class Swaps:
             elif kind == "store":
                 reply = self._keep(list(zip(detail["names"], need.bodies)))
             elif kind == "consent":
-                reply = {"consent": self._ask(detail)}
+                reply = {"consent": self._ask(detail, need.call)}
             else:
                 reply = self._sign(need.id, detail)
         except BaseException as error:  # Also SystemExit, which ends only the thread that raises it.
@@ -664,7 +664,7 @@ class Swaps:
             raise TypeError(f"the store's write returned {type(result).__name__}, not None")
         return {"stored": True}
 
-    def _ask(self, order: Change) -> bool:
+    def _ask(self, order: Change, call: int) -> bool:
         if self._consent is None:
             return False
         answer: Any = self._consent(order)
@@ -672,7 +672,7 @@ class Swaps:
             return bool(answer)
         _drop(answer)
         what = "an awaitable; use AsyncSwaps" if inspect.isawaitable(answer) else type(answer).__name__
-        self._no_answers[order["order_id"].lower()] = TypeError(f"consent must return True or False, not {what}; nothing was paid")
+        self._no_answers[call] = TypeError(f"consent must return True or False, not {what}; nothing was paid")
         return False
 
     def _sign(self, number: int, task: Dict[str, str]) -> Optional[Change]:
