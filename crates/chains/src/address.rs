@@ -18,45 +18,22 @@
 //! # }
 //! ```
 
-mod bitcoin;
 mod copied;
-mod evm;
 
 use std::fmt;
 
 use crate::digits;
 use crate::network::{Family, Network};
-use crate::taproot;
 
-pub use bitcoin::{hrp, parse_bitcoin};
-pub use evm::{checksum_evm, parse_evm, parse_evm_on};
-
-/// The version byte in front of every Tron address.
-pub const TRON_PREFIX: u8 = 0x41;
-
-/// The Stark field prime, `2^251 + 17 * 2^192 + 1`, big-endian.
-pub const STARK_PRIME: [u8; 32] = {
-    let mut prime = [0; 32];
-    prime[0] = 0x08;
-    prime[7] = 0x11;
-    prime[31] = 0x01;
-    prime
-};
+pub use crate::family::parsers::*;
 
 /// Maximum length of a base58check text that is decoded, in characters. One of 21 bytes is shorter.
-const MAX_BASE58: usize = 40;
+pub(crate) const MAX_BASE58: usize = 40;
 
 /// Maximum length of a text that is parsed, in characters. A bech32m address of a witness program of 40 bytes is shorter.
 const MAX_TEXT: usize = 130;
 
-/// An account, contract, object or key on one family's chains, as canonical bytes.
-///
-/// | family | bytes |
-/// |---|---|
-/// | EVM, Tron | the 20 address bytes, without Tron's `41` |
-/// | Starknet | the felt, 32 bytes big-endian |
-/// | Solana, Sui | the 32 bytes |
-/// | Bitcoin | the script pubkey of an address, or the 32 bytes of an x-only key |
+/// An account, contract, object or key on one family's chains, as canonical bytes: see the table of [`Family`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account {
     family: Family,
@@ -92,7 +69,7 @@ impl Account {
         self.family
     }
 
-    /// Returns the canonical bytes: see the table on the type.
+    /// Returns the canonical bytes: see the table of [`Family`].
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
@@ -122,13 +99,7 @@ impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Also the form of an account whose number of bytes is not that of its family's addresses.
         let plain = || hex::encode_prefixed(self.bytes());
-        f.pad(&match self.family {
-            Family::Evm => self.array().map_or_else(plain, checksum_evm),
-            Family::Tron => self.array().map_or_else(plain, tron_base58),
-            Family::Solana => self.array().map_or_else(plain, |bytes| digits::base58(&bytes)),
-            Family::Starknet | Family::Sui => plain(),
-            Family::Bitcoin => hex::encode(self.bytes()),
-        })
+        f.pad(&(self.family.rules().format)(self).unwrap_or_else(plain))
     }
 }
 
@@ -185,11 +156,7 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-/// Parses an address of `network`, in the form that its users write.
-///
-/// EVM: `0x` and 40 digits, all lower, all upper or with the right EIP-55 checksum, on Rootstock also that of EIP-1191. Tron:
-/// base58check. Starknet: `0x` and a felt, leading zeros optional. Solana: base58 of 32 bytes. Sui: `0x` and 64 digits. Bitcoin and
-/// Litecoin: the network's bech32, bech32m or base58check addresses.
+/// Parses an address of `network`, in the form that its users write. Each family has one form: see the table of [`Family`].
 ///
 /// # Errors
 ///
@@ -203,17 +170,7 @@ fn parse_account(network: &Network, text: &str) -> Result<Account, AddressError>
     if text.is_empty() || text.len() > MAX_TEXT || !text.is_ascii() {
         return Err(AddressError::Form);
     }
-    match network {
-        Network::Evm(chain_id) => parse_evm_on(*chain_id, text).map(|bytes| Account::from_array(Family::Evm, bytes)),
-        Network::Tron(_) => parse_tron_base58(text).map(|bytes| Account::from_array(Family::Tron, bytes)),
-        Network::Starknet(_) => parse_felt(text).map(|bytes| Account::from_array(Family::Starknet, bytes)),
-        Network::Solana(_) => parse_solana(text).map(|bytes| Account::from_array(Family::Solana, bytes)),
-        Network::Sui(_) => parse_sui(text).map(|bytes| Account::from_array(Family::Sui, bytes)),
-        Network::Bitcoin(coin, net) => {
-            let script = parse_bitcoin(*coin, *net, text)?;
-            Account::new(Family::Bitcoin, &script).ok_or(AddressError::Length)
-        }
-    }
+    (network.family().rules().address)(network, text)
 }
 
 /// Parses a party of an HTLC: an address, or on Bitcoin-like chains the 64 hex digits of an x-only key.
@@ -240,104 +197,8 @@ pub fn parse_party_unless_known(network: &Network, text: &str, is_known: &dyn Fn
     }
 }
 
-/// Returns whether a text has the form of an x-only key: 64 hex digits. The length alone is not enough, because a taproot address
-/// of Litecoin's test network has 64 characters too.
-#[must_use]
-pub fn is_key(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Parses a Tron address in base58check: `T` and 33 characters.
-///
-/// # Errors
-///
-/// [`AddressError::OtherNetwork`] if the version byte is not `41`; [`AddressError::Form`], [`AddressError::Length`] or
-/// [`AddressError::Checksum`].
-pub fn parse_tron_base58(text: &str) -> Result<[u8; 20], AddressError> {
-    let payload = base58check(text)?;
-    let payload: [u8; 21] = payload.try_into().map_err(|_| AddressError::Length)?;
-    let [TRON_PREFIX, address @ ..] = payload else { return Err(AddressError::OtherNetwork) };
-    Ok(address)
-}
-
-/// Formats a Tron address in base58check.
-#[must_use]
-pub fn tron_base58(bytes: [u8; 20]) -> String {
-    let mut payload = [TRON_PREFIX; 21];
-    for (to, from) in payload.iter_mut().skip(1).zip(bytes) {
-        *to = from;
-    }
-    bs58::encode(payload).with_check().into_string()
-}
-
-/// Parses a Starknet felt: `0x` and 1 to 64 hex digits, below the prime. Leading zeros do not matter.
-///
-/// # Errors
-///
-/// [`AddressError::Range`] at or above the prime, because a library that reduces it silently would give another account;
-/// [`AddressError::Form`] or [`AddressError::Length`].
-pub fn parse_felt(text: &str) -> Result<[u8; 32], AddressError> {
-    let digits = text.strip_prefix("0x").ok_or(AddressError::Form)?;
-    if digits.is_empty() {
-        return Err(AddressError::Form);
-    }
-    if digits.len() > 64 {
-        return Err(AddressError::Length);
-    }
-    let felt = hex_array::<32>(&format!("{digits:0>64}"))?;
-    if felt < STARK_PRIME { Ok(felt) } else { Err(AddressError::Range) }
-}
-
-/// Parses a Solana account: base58 of exactly 32 bytes.
-///
-/// # Errors
-///
-/// [`AddressError::Form`] or [`AddressError::Length`].
-pub fn parse_solana(text: &str) -> Result<[u8; 32], AddressError> {
-    if text.len() > 44 {
-        return Err(AddressError::Length);
-    }
-    let mut bytes = [0; 32];
-    match five8::decode_32(text, &mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(five8::DecodeError::InvalidChar(_)) => Err(AddressError::Form),
-        Err(_) => Err(AddressError::Length),
-    }
-}
-
-/// Parses a Sui account or object id: `0x` and exactly 64 hex digits.
-///
-/// # Errors
-///
-/// [`AddressError::Form`] or [`AddressError::Length`].
-pub fn parse_sui(text: &str) -> Result<[u8; 32], AddressError> {
-    hex_array(text.strip_prefix("0x").ok_or(AddressError::Form)?)
-}
-
-/// Parses an x-only public key: 64 hex digits, the x coordinate of a point of secp256k1.
-///
-/// # Errors
-///
-/// [`AddressError::NotOnCurve`] if no point has this x coordinate; [`AddressError::Form`] or [`AddressError::Length`].
-pub fn parse_xonly(text: &str) -> Result<[u8; 32], AddressError> {
-    parse_xonly_unless_known(text, &|_| false)
-}
-
-/// Parses the same as [`parse_xonly`], without the curve arithmetic for a key that the caller has parsed before.
-///
-/// # Errors
-///
-/// As [`parse_xonly`].
-pub fn parse_xonly_unless_known(text: &str, is_known: &dyn Fn(&str) -> bool) -> Result<[u8; 32], AddressError> {
-    let key = hex_array::<32>(text)?;
-    if !is_known(text) {
-        taproot::lift_x(key).ok_or(AddressError::NotOnCurve)?;
-    }
-    Ok(key)
-}
-
 /// Returns the payload of a base58check text: its four checksum bytes are checked and removed.
-fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
+pub(crate) fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
     // Decoding takes quadratic time; every address of 21 bytes and a checksum is shorter than this.
     if text.len() > MAX_BASE58 {
         return Err(AddressError::Length);
@@ -349,54 +210,9 @@ fn base58check(text: &str) -> Result<Vec<u8>, AddressError> {
     })
 }
 
-fn hex_array<const N: usize>(digits: &str) -> Result<[u8; N], AddressError> {
+pub(crate) fn hex_array<const N: usize>(digits: &str) -> Result<[u8; N], AddressError> {
     digits::array(digits).map_err(|error| match error {
         digits::FromHexError::InvalidHexCharacter { .. } => AddressError::Form,
         _ => AddressError::Length,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use bech32::segwit;
-
-    use super::*;
-    use crate::network::{BitcoinNet, Coin};
-
-    #[test]
-    fn a_tron_address_has_version_byte_41_and_a_checksum() {
-        // The USDT contract and its hex form, as Tron's documentation prints them.
-        let network = Network::Tron(728_126_428);
-        let account = parse(&network, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t").unwrap();
-        assert_eq!(hex::encode(account.bytes()), "a614f803b6fd780986a42c78ec9c7f77e6ded13c");
-        assert_eq!(tron_base58(account.array().unwrap()), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
-        assert_eq!(parse(&network, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6u"), Err(AddressError::Checksum));
-        assert_eq!(parse(&network, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"), Err(AddressError::OtherNetwork));
-    }
-
-    #[test]
-    fn a_felt_is_below_the_prime_and_never_reduced() {
-        let network = Network::Starknet("SN_MAIN".into());
-        let prime = "0x800000000000011000000000000000000000000000000000000000000000001";
-        assert_eq!(parse(&network, prime), Err(AddressError::Range));
-        assert!(parse(&network, "0x800000000000011000000000000000000000000000000000000000000000000").is_ok());
-        assert_eq!(parse(&network, "0x00ab").unwrap(), parse(&network, "0xAB").unwrap());
-        assert_eq!(parse(&network, "0x"), Err(AddressError::Form));
-        assert_eq!(parse(&network, &format!("0x{}", "0".repeat(65))), Err(AddressError::Length));
-    }
-
-    #[test]
-    fn an_xonly_key_is_a_point() {
-        let network = Network::Bitcoin(Coin::Bitcoin, BitcoinNet::Test);
-        let generator = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
-        assert!(parse_party(&network, generator).is_ok());
-        // An address that has 64 characters too: the generator as a witness program, encoded by bech32's own tool.
-        let litecoin = Network::Bitcoin(Coin::Litecoin, BitcoinNet::Test);
-        let address = segwit::encode(hrp(Coin::Litecoin, BitcoinNet::Test), segwit::VERSION_1, &parse_xonly(generator).unwrap()).unwrap();
-        assert_eq!(address.len(), 64);
-        assert_eq!(parse_party(&litecoin, &address).unwrap().bytes().len(), 34);
-        // BIP-340's test vector 5: a public key that is not on the curve.
-        let outside = "eefdea4cdb677750a420fee807eacf21eb9898ae79b9768766e4faa04a2d4a34";
-        assert_eq!(parse_party(&network, outside), Err(AddressError::NotOnCurve));
-    }
 }

@@ -10,6 +10,7 @@
 pub mod address;
 mod coin;
 pub mod digits;
+mod family;
 mod finality;
 pub mod height;
 pub mod network;

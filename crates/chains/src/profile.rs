@@ -1,17 +1,17 @@
 //! What is known about each chain without a registry: one row of [`KNOWN_CHAINS`] (`docs/spec/chains.md#known-chains`).
 //!
-//! A new chain is a new row. If it differs from the other chains of its family, its profile is made from theirs.
+//! The rows are in the file of each family. If a chain differs from the others of its family, its profile is made from theirs.
 
 use std::time::Duration;
 
 use ruint::aliases::U256;
 
-use crate::finality::{Finality, FinalityRule};
+use crate::finality::FinalityRule;
 use crate::pace::Span;
 use crate::{Coin, Family, Network, Pace};
 
 /// What is known about a chain, whatever its name. It is the same for a chain and its test networks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainProfile {
     /// The chain's family.
@@ -46,6 +46,25 @@ pub struct ChainProfile {
 }
 
 impl ChainProfile {
+    /// Creates the profile of a chain that differs from no other but in these.
+    pub(crate) const fn new(family: Family, pace: Pace, finality: FinalityRule) -> Self {
+        Self {
+            family,
+            coin: None,
+            pace,
+            has_listed_pace: false,
+            finality,
+            steps: &[],
+            payment_window: Duration::from_secs(3_600),
+            max_head_age: Duration::from_secs(120),
+            header_lead: Duration::ZERO,
+            price_ceiling: None,
+            has_l1_number: false,
+            has_l1_fee: false,
+            max_tx_gas: None,
+        }
+    }
+
     /// Returns the profile of a chain: that of the known chain with this name, or of the known chain whose name precedes the first `_`,
     /// as in `ethereum_hoodi`. Any other chain has the profile of its family, or of its coin.
     ///
@@ -77,16 +96,8 @@ impl ChainProfile {
     }
 
     /// Returns the profile of a chain of which only the network is known.
-    const fn of_family(network: &Network) -> &'static Self {
-        match network {
-            Network::Evm(_) => &OTHER_EVM,
-            Network::Tron(_) => &TRON,
-            Network::Starknet(_) => &STARKNET,
-            Network::Solana(_) => &SOLANA,
-            Network::Sui(_) => &SUI,
-            Network::Bitcoin(Coin::Bitcoin, _) => &BITCOIN,
-            Network::Bitcoin(Coin::Litecoin, _) => &LITECOIN,
-        }
+    fn of_family(network: &Network) -> &'static Self {
+        (network.family().rules().profile)(network)
     }
 
     fn is_alike(&self, other: &Self) -> bool {
@@ -117,143 +128,12 @@ impl ChainProfile {
     }
 }
 
-const fn minutes(minutes: u64) -> Duration {
+pub(crate) const fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes.saturating_mul(60))
 }
 
-/// The gas that EIP-7825 allows one transaction.
-const OSAKA_GAS: Option<u64> = Some(1 << 24);
-
-const ETHER: u128 = 1_000_000_000_000_000_000;
-const WHOLE_COIN: u128 = 100_000_000;
-
-/// Any EVM chain. Chains have blocks of 0.1 s and less, so a chain that is not listed may have them, too.
-const EVM: ChainProfile = ChainProfile {
-    family: Family::Evm,
-    coin: None,
-    pace: Pace::new(2_000, 2_000, 100),
-    has_listed_pace: true,
-    finality: FinalityRule::lasting(Finality::Safe, minutes(10), minutes(10)),
-    steps: &[],
-    payment_window: Duration::from_secs(3_600),
-    max_head_age: Duration::from_secs(120),
-    header_lead: Duration::ZERO,
-    price_ceiling: None,
-    has_l1_number: false,
-    has_l1_fee: false,
-    max_tx_gas: None,
-};
-
-/// An EVM chain that is not listed.
-const OTHER_EVM: ChainProfile = ChainProfile { has_l1_fee: true, ..EVM };
-
-/// A chain whose coin is ether. A block that is safe can in theory still be replaced, a final one cannot.
-const ETHER_CHAIN: ChainProfile =
-    ChainProfile { steps: &[(10 * ETHER, FinalityRule::lasting(Finality::Finalized, minutes(30), minutes(10)))], ..EVM };
-
-/// A slot takes 12 s. Two epochs of 32 slots make a block safe, and usually final.
-const ETHEREUM: ChainProfile = ChainProfile {
-    pace: Pace::new(12_000, 12_000, 12_000),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
-    price_ceiling: Some(1_000),
-    max_tx_gas: OSAKA_GAS,
-    ..ETHER_CHAIN
-};
-
-/// A chain of the OP stack.
-const OP_STACK: ChainProfile = ChainProfile { price_ceiling: Some(20), has_l1_fee: true, ..ETHER_CHAIN };
-
-const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, max_tx_gas: OSAKA_GAS, ..OP_STACK };
-
-/// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
-const ARBITRUM: ChainProfile = ChainProfile {
-    pace: Pace::new(12_000, 250, 100),
-    has_listed_pace: false,
-    price_ceiling: Some(100),
-    has_l1_number: true,
-    max_tx_gas: Some(32_000_000),
-    ..ETHER_CHAIN
-};
-
-const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..OP_STACK };
-
-/// Botanix and Corn, whose gas is paid in bitcoin.
-const PAID_IN_BITCOIN: ChainProfile = ChainProfile { price_ceiling: Some(5), ..EVM };
-
-const BNB_CHAIN: ChainProfile = ChainProfile {
-    pace: Pace::new(3_000, 450, 225),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
-    price_ceiling: Some(50),
-    max_tx_gas: OSAKA_GAS,
-    ..EVM
-};
-
-const TRON: ChainProfile = ChainProfile {
-    family: Family::Tron,
-    pace: Pace::new(3_000, 3_000, 3_000),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Finalized, minutes(1), minutes(15)),
-    ..EVM
-};
-
-const STARKNET: ChainProfile = ChainProfile {
-    family: Family::Starknet,
-    pace: Pace::new(30_000, 2_000, 1_000),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Safe, minutes(30), minutes(15)),
-    ..EVM
-};
-
-const SOLANA: ChainProfile = ChainProfile {
-    family: Family::Solana,
-    pace: Pace::new(400, 250, 100),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(30), minutes(10)),
-    ..EVM
-};
-
-/// The only chain whose timelock runs while the chain stands, which it has done for hours. The margin is half of the timelock that the
-/// service uses.
-const SUI: ChainProfile = ChainProfile {
-    family: Family::Sui,
-    pace: Pace::new(1, 1, 1),
-    has_listed_pace: false,
-    finality: FinalityRule::lasting(Finality::Finalized, Duration::from_secs(10), minutes(60)),
-    ..EVM
-};
-
-/// Blocks can be hours apart, and minutes by chance: settle and margin are counts of blocks, and the pace is not measured. By consensus a
-/// header's time may be two hours ahead.
-const BITCOIN: ChainProfile = ChainProfile {
-    family: Family::Bitcoin,
-    coin: Some(Coin::Bitcoin),
-    pace: Pace::new(600_000, 600_000, 300_000),
-    has_listed_pace: false,
-    finality: FinalityRule::new(Finality::Depth(2), 2, 6),
-    steps: &[(WHOLE_COIN, FinalityRule::new(Finality::Depth(3), 3, 6)), (10 * WHOLE_COIN, FinalityRule::new(Finality::Depth(6), 6, 6))],
-    payment_window: Duration::from_secs(6 * 3_600),
-    max_head_age: Duration::from_secs(3 * 3_600),
-    header_lead: Duration::from_secs(2 * 3_600),
-    ..EVM
-};
-
-const LITECOIN: ChainProfile = ChainProfile {
-    coin: Some(Coin::Litecoin),
-    pace: Pace::new(150_000, 150_000, 75_000),
-    has_listed_pace: false,
-    finality: FinalityRule::new(Finality::Depth(6), 6, 12),
-    steps: &[
-        (100 * WHOLE_COIN, FinalityRule::new(Finality::Depth(12), 12, 12)),
-        (1_000 * WHOLE_COIN, FinalityRule::new(Finality::Depth(24), 24, 12)),
-    ],
-    payment_window: EVM.payment_window,
-    ..BITCOIN
-};
-
 /// A chain name that is known without a registry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownChain {
     /// Chain name as in asset ids, such as `ethereum`.
@@ -275,57 +155,46 @@ impl KnownChain {
         self.id == id || self.aliases.contains(&id)
     }
 
-    const fn with_aliases(mut self, aliases: &'static [&'static str]) -> Self {
+    pub(crate) const fn with_aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 }
 
-const fn main(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
+pub(crate) const fn main(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
     KnownChain { name, id, aliases: &[], test: false, profile }
 }
 
-const fn test(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
+pub(crate) const fn test(name: &'static str, id: &'static str, profile: ChainProfile) -> KnownChain {
     KnownChain { name, id, aliases: &[], test: true, profile }
 }
 
-/// The chain names that the service is known to use, with their test networks.
-pub const KNOWN_CHAINS: &[KnownChain] = &[
-    main("ethereum", "evm:1", ETHEREUM),
-    test("ethereum_sepolia", "evm:11155111", ETHEREUM),
-    main("base", "evm:8453", BASE),
-    test("base_sepolia", "evm:84532", BASE),
-    main("arbitrum", "evm:42161", ARBITRUM),
-    test("arbitrum_sepolia", "evm:421614", ARBITRUM),
-    main("bnbchain", "evm:56", BNB_CHAIN),
-    test("bnbchain_testnet", "evm:97", BNB_CHAIN),
-    main("unichain", "evm:130", UNICHAIN),
-    test("unichain_sepolia", "evm:1301", UNICHAIN),
-    main("botanix", "evm:3637", PAID_IN_BITCOIN),
-    test("botanix_testnet", "evm:3636", PAID_IN_BITCOIN),
-    main("corn", "evm:21000000", PAID_IN_BITCOIN),
-    test("corn_testnet", "evm:21000001", PAID_IN_BITCOIN),
-    main("tron", "tron:728126428", TRON),
-    test("tron_shasta", "tron:2494104990", TRON),
-    test("tron_nile", "tron:3448148188", TRON),
-    main("starknet", "starknet:SN_MAIN", STARKNET),
-    test("starknet_sepolia", "starknet:SN_SEPOLIA", STARKNET),
-    main("solana", "solana:mainnet", SOLANA).with_aliases(&["solana:mainnet-beta", "solana:101"]),
-    // The service's `solana_testnet` is devnet, 103.
-    test("solana_testnet", "solana:testnet", SOLANA).with_aliases(&["solana:devnet", "solana:102", "solana:103"]),
-    test("solana_devnet", "solana:devnet", SOLANA).with_aliases(&["solana:103"]),
-    main("sui", "sui:mainnet", SUI),
-    test("sui_testnet", "sui:testnet", SUI),
-    test("sui_devnet", "sui:devnet", SUI),
-    main("bitcoin", "bitcoin:mainnet", BITCOIN),
-    test("bitcoin_testnet", "bitcoin:testnet", BITCOIN).with_aliases(&["bitcoin:testnet3", "bitcoin:testnet4", "bitcoin:signet"]),
-    test("bitcoin_testnet4", "bitcoin:testnet4", BITCOIN),
-    test("bitcoin_signet", "bitcoin:signet", BITCOIN),
-    test("bitcoin_regtest", "bitcoin:regtest", BITCOIN),
-    main("litecoin", "litecoin:mainnet", LITECOIN),
-    test("litecoin_testnet", "litecoin:testnet", LITECOIN).with_aliases(&["litecoin:testnet4"]),
-    test("litecoin_regtest", "litecoin:regtest", LITECOIN),
-];
+/// The chain names that the service is known to use, with their test networks, in the order of the families.
+pub const KNOWN_CHAINS: &[KnownChain] = &listed::<{ count() }>();
+
+const fn count() -> usize {
+    let (mut count, mut families): (usize, &[Family]) = (0, &Family::ALL);
+    while let Some((family, others)) = families.split_first() {
+        count = count.saturating_add(family.rules().chains.len());
+        families = others;
+    }
+    count
+}
+
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and refuses an index out of bounds")]
+const fn listed<const COUNT: usize>() -> [KnownChain; COUNT] {
+    let mut all = [Family::ALL[0].rules().chains[0]; COUNT];
+    let (mut at, mut families): (usize, &[Family]) = (0, &Family::ALL);
+    while let Some((family, others)) = families.split_first() {
+        let mut chains = family.rules().chains;
+        while let Some((chain, more)) = chains.split_first() {
+            all[at] = *chain;
+            (at, chains) = (at.saturating_add(1), more);
+        }
+        families = others;
+    }
+    all
+}
 
 /// Finds a chain name that is known without a registry.
 #[must_use]

@@ -166,9 +166,10 @@ fn the_files_of_a_chain_are_those_that_name_one() {
     assert!(quoted.len() > 3, "{quoted:?}");
     let naming: BTreeSet<_> =
         repository.library().filter(|(_, code)| quoted.iter().any(|name| code.contains(name))).map(|(file, _)| file.clone()).collect();
-    let listed: BTreeSet<_> = rows.iter().filter(|row| row.ends_with(".rs")).cloned().collect();
+    // The quoted chains are all of one family.
+    let listed: BTreeSet<_> = rows.iter().filter(|row| row.ends_with(".rs")).map(|row| row.replace("<family>", "evm")).collect();
     assert_eq!(naming, listed, "left: the files that name a chain; right: those of the table");
-    for row in rows {
+    for row in rows.iter().flat_map(|row| families().map(|family| row.replace("<family>", family))) {
         assert!(repository.has(&row), "{row} does not exist");
     }
 }

@@ -2,12 +2,8 @@
 //!
 //! Nothing is accepted here: a text was refused before, and this finds the reason that helps.
 
-use super::evm::rootstock_checksummed;
-use super::{AddressError, TRON_PREFIX, hex_array};
-use crate::network::Network;
-
-/// Schemes of payment URIs: BIP-21, ERC-681, Solana Pay, and what wallets write in the same way.
-const SCHEMES: &str = "bitcoin ethereum litecoin solana starknet sui tron";
+use super::AddressError;
+use crate::network::{Family, Network};
 
 /// Returns why a text is not an address of a network, by the form that it has instead; `error` if it has none of them.
 pub(super) fn name(network: &Network, text: &str, error: AddressError) -> AddressError {
@@ -17,13 +13,9 @@ pub(super) fn name(network: &Network, text: &str, error: AddressError) -> Addres
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
         // CAIP-10: namespace, reference of the chain, address.
         (Some(namespace), Some(reference), Some(_), None) if is_name(namespace) && is_name(reference) => AddressError::AccountId,
-        (Some(scheme), Some(_), None, _) if SCHEMES.split(' ').any(|known| known.eq_ignore_ascii_case(scheme)) => AddressError::Uri,
+        (Some(scheme), Some(_), None, _) if schemes().any(|known| known.eq_ignore_ascii_case(scheme)) => AddressError::Uri,
         (Some(chain), Some(address), None, _) if is_name(chain) && address.starts_with("0x") => AddressError::ChainPrefix,
-        (Some(_), None, ..) => match network {
-            Network::Tron(_) if is_tron_hex(form) => AddressError::TronHex,
-            Network::Evm(_) if error == AddressError::Checksum && is_rootstocks(form) => AddressError::RootstockChecksum,
-            _ => error,
-        },
+        (Some(_), None, ..) => (network.family().rules().copied)(form, error),
         _ => error,
     }
 }
@@ -33,15 +25,9 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Returns whether a text is a Tron address in hex: the prefix byte and 20 bytes.
-fn is_tron_hex(text: &str) -> bool {
-    hex_array::<21>(text.strip_prefix("0x").unwrap_or(text)).is_ok_and(|[prefix, ..]| prefix == TRON_PREFIX)
-}
-
-/// Returns whether the letters of an address are the checksum of one of Rootstock's networks.
-fn is_rootstocks(text: &str) -> bool {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    hex_array::<20>(digits).is_ok_and(|bytes| [30, 31].iter().any(|id| rootstock_checksummed(*id, bytes) == digits.as_bytes()))
+/// Returns the schemes of the payment URIs of every family.
+fn schemes() -> impl Iterator<Item = &'static str> {
+    Family::ALL.into_iter().flat_map(|family| family.rules().schemes).copied()
 }
 
 #[cfg(test)]
@@ -94,6 +80,14 @@ mod tests {
         // TronWeb's `defaultAddress.hex` of the USDT contract.
         for text in ["41a614f803b6fd780986a42c78ec9c7f77e6ded13c", "0x41A614F803B6FD780986A42C78EC9C7F77E6DED13C"] {
             assert_eq!(refused(&TRON, text), AddressError::TronHex, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_family_has_a_scheme_and_each_scheme_is_of_a_uri() {
+        assert!(Family::ALL.iter().all(|family| !family.rules().schemes.is_empty()));
+        for scheme in schemes() {
+            assert_eq!(refused(&EVM, &format!("{scheme}:x")), AddressError::Uri, "{scheme}");
         }
     }
 

@@ -1,8 +1,109 @@
-//! EVM addresses and their checksums: EIP-55, and EIP-1191 where a chain's users write that.
+//! EVM chains: addresses and their checksums (EIP-55, and EIP-1191 where a chain's users write that), and the chains that are known.
+
+use std::time::Duration;
 
 use sha3::{Digest, Keccak256};
 
-use super::{AddressError, hex_array};
+use super::{Family, Network, Rules};
+use crate::address::{Account, AddressError, hex_array};
+use crate::finality::{Finality, FinalityRule};
+use crate::profile::{ChainProfile, KnownChain, main, minutes, test};
+use crate::{Pace, network, transaction_id};
+
+pub(super) const RULES: Rules = Rules {
+    name: "evm",
+    timelock_unit: "blocks",
+    networks: &[("evm", |text| network::number(text).map(Network::Evm))],
+    address,
+    format: |account| account.array().map(checksum_evm),
+    schemes: &["ethereum"],
+    copied: |text, error| {
+        if error == AddressError::Checksum && is_rootstocks(text) { AddressError::RootstockChecksum } else { error }
+    },
+    is_transaction_id: |text| transaction_id::is_hash(transaction_id::without_prefix(text)),
+    transaction_id: "64 hex digits",
+    chains: CHAINS,
+    profile: |_| &OTHER,
+};
+
+const CHAINS: &[KnownChain] = &[
+    main("ethereum", "evm:1", ETHEREUM),
+    test("ethereum_sepolia", "evm:11155111", ETHEREUM),
+    main("base", "evm:8453", BASE),
+    test("base_sepolia", "evm:84532", BASE),
+    main("arbitrum", "evm:42161", ARBITRUM),
+    test("arbitrum_sepolia", "evm:421614", ARBITRUM),
+    main("bnbchain", "evm:56", BNB_CHAIN),
+    test("bnbchain_testnet", "evm:97", BNB_CHAIN),
+    main("unichain", "evm:130", UNICHAIN),
+    test("unichain_sepolia", "evm:1301", UNICHAIN),
+    main("botanix", "evm:3637", PAID_IN_BITCOIN),
+    test("botanix_testnet", "evm:3636", PAID_IN_BITCOIN),
+    main("corn", "evm:21000000", PAID_IN_BITCOIN),
+    test("corn_testnet", "evm:21000001", PAID_IN_BITCOIN),
+];
+
+/// The gas that EIP-7825 allows one transaction.
+const OSAKA_GAS: Option<u64> = Some(1 << 24);
+
+const ETHER: u128 = 1_000_000_000_000_000_000;
+
+/// Any EVM chain. Chains have blocks of 0.1 s and less, so a chain that is not listed may have them, too.
+const EVM: ChainProfile = ChainProfile {
+    has_listed_pace: true,
+    ..ChainProfile::new(Family::Evm, Pace::new(2_000, 2_000, 100), FinalityRule::lasting(Finality::Safe, minutes(10), minutes(10)))
+};
+
+/// An EVM chain that is not listed.
+const OTHER: ChainProfile = ChainProfile { has_l1_fee: true, ..EVM };
+
+/// A chain whose coin is ether. A block that is safe can in theory still be replaced, a final one cannot.
+const ETHER_CHAIN: ChainProfile =
+    ChainProfile { steps: &[(10 * ETHER, FinalityRule::lasting(Finality::Finalized, minutes(30), minutes(10)))], ..EVM };
+
+/// A slot takes 12 s. Two epochs of 32 slots make a block safe, and usually final.
+const ETHEREUM: ChainProfile = ChainProfile {
+    pace: Pace::new(12_000, 12_000, 12_000),
+    has_listed_pace: false,
+    finality: FinalityRule::lasting(Finality::Safe, Duration::from_secs(64 * 12), minutes(10)),
+    price_ceiling: Some(1_000),
+    max_tx_gas: OSAKA_GAS,
+    ..ETHER_CHAIN
+};
+
+/// A chain of the OP stack.
+const OP_STACK: ChainProfile = ChainProfile { price_ceiling: Some(20), has_l1_fee: true, ..ETHER_CHAIN };
+
+const BASE: ChainProfile = ChainProfile { pace: Pace::new(2_000, 200, 100), has_listed_pace: false, max_tx_gas: OSAKA_GAS, ..OP_STACK };
+
+/// A contract on Arbitrum may count Ethereum's blocks, or Arbitrum's own of 250 milliseconds, as the audited ones do.
+const ARBITRUM: ChainProfile = ChainProfile {
+    pace: Pace::new(12_000, 250, 100),
+    has_listed_pace: false,
+    price_ceiling: Some(100),
+    has_l1_number: true,
+    max_tx_gas: Some(32_000_000),
+    ..ETHER_CHAIN
+};
+
+const UNICHAIN: ChainProfile = ChainProfile { pace: Pace::new(2_000, 1_000, 250), ..OP_STACK };
+
+/// Botanix and Corn, whose gas is paid in bitcoin.
+const PAID_IN_BITCOIN: ChainProfile = ChainProfile { price_ceiling: Some(5), ..EVM };
+
+const BNB_CHAIN: ChainProfile = ChainProfile {
+    pace: Pace::new(3_000, 450, 225),
+    has_listed_pace: false,
+    finality: FinalityRule::lasting(Finality::Finalized, minutes(2), minutes(30)),
+    price_ceiling: Some(50),
+    max_tx_gas: OSAKA_GAS,
+    ..EVM
+};
+
+fn address(network: &Network, text: &str) -> Result<Account, AddressError> {
+    let Network::Evm(chain_id) = network else { return Err(AddressError::OtherNetwork) };
+    parse_evm_on(*chain_id, text).map(|bytes| Account::from_array(Family::Evm, bytes))
+}
 
 /// Parses an EVM address: `0x` and 40 digits, all lower, all upper, or with the right EIP-55 checksum.
 ///
@@ -49,8 +150,14 @@ fn checksummed(bytes: [u8; 20]) -> [u8; 40] {
 }
 
 /// Returns the 40 digits as [`checksummed`], by the hash of the chain id, `0x` and the digits (EIP-1191).
-pub(super) fn rootstock_checksummed(chain_id: u64, bytes: [u8; 20]) -> [u8; 40] {
+fn rootstock_checksummed(chain_id: u64, bytes: [u8; 20]) -> [u8; 40] {
     checksummed_after(&format!("{chain_id}0x"), bytes)
+}
+
+/// Returns whether the letters of an address are the checksum of one of Rootstock's networks.
+fn is_rootstocks(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    hex_array::<20>(digits).is_ok_and(|bytes| [30, 31].iter().any(|id| rootstock_checksummed(*id, bytes) == digits.as_bytes()))
 }
 
 fn checksummed_after(prefix: &str, bytes: [u8; 20]) -> [u8; 40] {
@@ -72,9 +179,9 @@ fn checksummed_after(prefix: &str, bytes: [u8; 20]) -> [u8; 40] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
     use super::*;
-    use crate::network::Network;
+    use crate::address::parse;
+    use crate::transaction_id::is_well_formed;
 
     const EVM: Network = Network::Evm(1);
 
@@ -127,5 +234,14 @@ mod tests {
         ] {
             assert_eq!(parse(&EVM, text), Err(error), "{text}");
         }
+    }
+    #[test]
+    fn a_transaction_id_is_a_hash() {
+        // The id is of a live order record.
+        let hash = "66e11d4099b9351f2b4981b921c2822af5665406968a4896d5b7a2083d56183a";
+        for id in [hash.to_owned(), format!("0x{hash}"), hash.to_uppercase()] {
+            assert!(is_well_formed(Family::Evm, &id), "{id}");
+        }
+        assert!(!is_well_formed(Family::Evm, &hash[1..]) && !is_well_formed(Family::Evm, "0xdead0"));
     }
 }
