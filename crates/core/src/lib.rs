@@ -39,10 +39,12 @@ pub use state::{
     GaslessSubmission, Incomplete, RecoveryTerms, RequestId, Role, Scheme, SignedOrder, SignedTransaction, SignerError, SigningRequest,
     SwapRecovery, UnsignedOrder, VerifiedOrder, verify, verify_context, verify_record,
 };
+#[doc(hidden)]
+pub use trust::limits;
+pub use trust::limits::*;
 pub use trust::{
-    ApprovalPolicy, Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, Policy, Registry,
-    ServicePins, SolanaGeneration, SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TokenStandard, TronLimits,
-    generation,
+    ApprovalPolicy, Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, Policy, Registry, ServicePins, SolanaGeneration,
+    Solver, Sponsor, StarknetGeneration, TokenStandard, generation,
 };
 pub use verify::{CallPayloads, Leg, OrderContext, Proposal, RecordedLeg, RefuseAt, SwapTerms, address_refusal, check_declared_type};
 pub use wire::{AssetId, CreateOrder, OrderRecord, RequestedLeg, SecretHash};

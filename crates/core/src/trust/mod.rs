@@ -1,12 +1,11 @@
 //! What the wallet trusts: the registry that it has pinned, and its own policy.
 
 pub mod generation;
-mod limits;
+pub mod limits;
 mod policy;
 mod registry;
 
 pub use generation::{EvmGeneration, Generation, SolanaGeneration, StarknetGeneration};
-pub use limits::{BitcoinLimits, EvmLimits, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
 pub use policy::{ApprovalPolicy, Policy};
 pub(crate) use registry::ContractKind;
 pub use registry::{Asset, Chain, Change, Contract, Notice, Registry, ServicePins, Solver, Sponsor, TokenStandard};

@@ -7,7 +7,8 @@ use countersign_chains::{Finality, FinalityRule, Span};
 use ruint::aliases::U256;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::{Asset, BitcoinLimits, EvmLimits, Registry, SolanaLimits, StarknetLimits, SuiLimits, TronLimits};
+use super::limits::{self, with_limits};
+use super::{Asset, Registry};
 use crate::json::{self, Cursor, number};
 use crate::report::{Code, Refusal};
 use crate::wire::strict_json;
@@ -25,49 +26,56 @@ pub enum ApprovalPolicy {
     RefuseInexact,
 }
 
-/// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
-///
-/// ```
-/// use countersign::{ApprovalPolicy, Code, Policy};
-///
-/// # fn main() -> Result<(), countersign::Refusal> {
-/// let policy: Policy = r#"{"evm_timelock": 7200, "approvals": "exact"}"#.parse()?;
-/// assert_eq!((policy.evm.timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
-/// assert_eq!(
-///     "{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(),
-///     Code::MisspeltField
-/// );
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Policy {
-    /// Limits on EVM chains. In a file their names begin with `evm_`, and those of the other families with the family's name.
-    pub evm: EvmLimits,
-    /// Limits on Tron.
-    pub tron: TronLimits,
-    /// Limits on Starknet.
-    pub starknet: StarknetLimits,
-    /// Limits on Solana.
-    pub solana: SolanaLimits,
-    /// Limits on Sui.
-    pub sui: SuiLimits,
-    /// Limits on Bitcoin and Litecoin.
-    pub bitcoin: BitcoinLimits,
-    /// What to do with approvals that are not of exactly the amount.
-    pub approvals: ApprovalPolicy,
-    /// Longest source timelock by chain name, at nominal block times. It applies in addition to the family's limit. The entry `*`
-    /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
-    pub max_timelock: BTreeMap<String, Duration>,
-    /// When a payment on a destination chain is final, by asset id or by chain name, where it differs from the chain's own
-    /// [`finality`](crate::ChainProfile::finality). The rule of an asset comes before that of its chain.
-    pub finality: BTreeMap<String, FinalityRule>,
-    /// Warnings that make an order refused.
-    pub refused_warnings: BTreeSet<Code>,
-    /// Warnings that an unattended driver accepts without asking. Verification itself does not read this set.
-    pub accepted_warnings: BTreeSet<Code>,
+macro_rules! policy {
+    (
+        [$(#[$attribute:meta])* { $($others:tt)* }]
+        $($(#[$about:meta])* $table:ident: $Limits:ident of $Family:ident { $($limits:tt)* })*
+    ) => {
+        $(#[$attribute])*
+        pub struct Policy {
+            $(
+                $(#[$about])*
+                #[doc = concat!("In a file their names begin with `", stringify!($table), "_`.")]
+                pub $table: limits::$Limits,
+            )*
+            $($others)*
+        }
+    };
 }
+
+with_limits! { policy! [
+    /// Limits of what a wallet signs. [`Policy::default`] has the values of `docs/spec/batch.md#policy-file`.
+    ///
+    /// ```
+    /// use countersign::{ApprovalPolicy, Code, Policy};
+    ///
+    /// # fn main() -> Result<(), countersign::Refusal> {
+    /// let policy: Policy = r#"{"evm_timelock": 7200, "approvals": "exact"}"#.parse()?;
+    /// assert_eq!((policy.evm.timelock, policy.approvals), (7_200, ApprovalPolicy::Exact));
+    /// assert_eq!(
+    ///     "{\"evmTimelock\": 7200}".parse::<Policy>().unwrap_err().code(),
+    ///     Code::MisspeltField
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    #[non_exhaustive]
+    {
+        /// What to do with approvals that are not of exactly the amount.
+        pub approvals: ApprovalPolicy,
+        /// Longest source timelock by chain name, at nominal block times. It applies in addition to the family's limit. The entry `*`
+        /// applies to every chain without its own entry. In a file the member is `max_timelock_seconds`.
+        pub max_timelock: BTreeMap<String, Duration>,
+        /// When a payment on a destination chain is final, by asset id or by chain name, where it differs from the chain's own
+        /// [`finality`](crate::ChainProfile::finality). The rule of an asset comes before that of its chain.
+        pub finality: BTreeMap<String, FinalityRule>,
+        /// Warnings that make an order refused.
+        pub refused_warnings: BTreeSet<Code>,
+        /// Warnings that an unattended driver accepts without asking. Verification itself does not read this set.
+        pub accepted_warnings: BTreeSet<Code>,
+    }
+] }
 
 /// The members of a policy file besides the families' limits.
 const OTHERS: [&str; 5] = ["approvals", "max_timelock_seconds", "finality", "refused_warnings", "accepted_warnings"];
@@ -272,8 +280,7 @@ strict_json!(Policy);
 
 #[cfg(test)]
 mod tests {
-    use countersign_chains::Family;
-
+    use super::limits::{EvmLimits, SolanaLimits};
     use super::*;
 
     #[test]
@@ -360,30 +367,5 @@ mod tests {
         };
         assert_eq!(policy, expected);
         assert_eq!((policy.max_timelock_of("base"), policy.max_timelock_of("ethereum")), (Some(2 * hour), Some(hour)));
-    }
-
-    /// Every limit of [`Policy::default`], as a file has it.
-    const DEFAULTS: &str = r#"{"evm_timelock":86400,"tron_timelock":172800,"starknet_timelock":14400,"solana_timelock":432000,"sui_timelock":604800000,"bitcoin_timelock":576,"evm_gas_limit":30000000,"evm_gas_price":null,"tron_fee_limit":15000000000,"sui_gas_budget":100000000,"starknet_fee":10000000000,"bitcoin_fee_rate":1000,"solana_compute_unit_price":null,"solana_compute_unit_limit":null,"solana_create_associated_account":false,"solana_memo":null,"approvals":"as_proposed","max_timelock_seconds":{},"finality":{},"refused_warnings":[],"accepted_warnings":[]}"#;
-
-    #[test]
-    fn a_file_has_its_members_in_one_order_and_each_of_them_is_read() {
-        assert_eq!(serde_json::to_string(&Policy::default()).unwrap(), DEFAULTS);
-        let other = r#"{"evm_timelock":1,"tron_timelock":2,"starknet_timelock":3,"solana_timelock":4,"sui_timelock":5,"bitcoin_timelock":6,"evm_gas_limit":7,"evm_gas_price":8,"tron_fee_limit":9,"sui_gas_budget":10,"starknet_fee":11,"bitcoin_fee_rate":12,"solana_compute_unit_price":13,"solana_compute_unit_limit":14,"solana_create_associated_account":true,"solana_memo":15,"approvals":"exact","max_timelock_seconds":{"*":16},"finality":{"base":{"finality":17,"settle":18,"margin":19}},"refused_warnings":["unlimited_approval"],"accepted_warnings":["no_order_record"]}"#;
-        let policy: Policy = other.parse().unwrap();
-        assert_eq!(serde_json::to_string(&policy).unwrap(), other);
-        assert_eq!(Family::ALL.map(|family| policy.timelock(family)), [1, 2, 3, 4, 5, 6]);
-
-        let members: serde_json::Map<_, _> = serde_json::from_str(other).unwrap();
-        for (name, value) in &members {
-            let file = |value: &serde_json::Value| serde_json::to_string(&serde_json::json!({ name: value })).unwrap();
-            let alone = serde_json::to_value(file(value).parse::<Policy>().unwrap()).unwrap();
-            let changed = alone.as_object().unwrap().iter().filter(|(other, is)| members[*other] == **is).map(|(other, _)| other);
-            assert_eq!(changed.collect::<Vec<_>>(), [name], "a file with {name} changes that member");
-            assert_eq!(file(&"x".into()).parse::<Policy>().unwrap_err().location(), format!("/{name}"));
-        }
-        let refusal = r#"{"max_timelock":1}"#.parse::<Policy>().unwrap_err();
-        let expected = "evm_timelock, tron_timelock, starknet_timelock, solana_timelock, sui_timelock, bitcoin_timelock, evm_gas_limit, \
-                        evm_gas_price, tron_fee_limit, sui_gas_budget, s…";
-        assert_eq!(refusal.expected().unwrap().to_string(), expected);
     }
 }
