@@ -174,7 +174,7 @@ impl Verified {
         for_each! { match_both! [(self, transaction), |order: Self, native: Transaction| order.match_with_warnings(native), other()] }
     }
 
-    /// Returns the role in this order of a signed transaction, given as bytes. The form of each family is listed at
+    /// Returns the role in this order of a signed transaction, given as bytes, in the form on the family's page: see
     /// [`VerifiedOrder::matches_bytes`].
     ///
     /// # Errors
@@ -283,23 +283,7 @@ impl Unsigned {
         for_each! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 
-    /// Proves a signature made by an external signer, in one of the family's text forms, and attaches it.
-    ///
-    /// | family | text |
-    /// |---|---|
-    /// | EVM, Tron | hex of r, s and v (65 bytes, or more with the v of EIP-155), of r and s or EIP-2098's compact form (64 bytes), or of DER; `0x` is optional |
-    /// | | JSON: `{"r": "0x..", "s": "0x..", "v": 27}`, with `yParity` or `recovery` in place of `v` |
-    /// | | JSON: `{"signature": "0x..", "public_key": "0x.."}`, as key services answer |
-    /// | EVM | the signature of a contract wallet, for the gasless message: `contract:0x..`, or JSON `{"contract": "0x.."}` |
-    /// | Starknet | felts joined by commas, each decimal or `0x` hex |
-    /// | | JSON: an array of felts, `["0x1", "0x2"]` |
-    /// | | JSON: `{"r": "0x..", "s": "0x.."}` |
-    /// | Solana | 64 bytes in base58, base64 or hex |
-    /// | Sui | base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature |
-    /// | Bitcoin, Litecoin | a BIP-340 signature: hex of 64 bytes, or of 65 with the hash type 01 |
-    /// | | an ECDSA signature: hex of DER or of r and s, `:`, and the public key in hex |
-    /// | | a signed PSBT, of version 0 or 2, in base64 or hex |
-    /// | | the signed transaction, in hex or base64 |
+    /// Proves a signature made by an external signer, in one of the text forms on the family's page, and attaches it.
     ///
     /// # Errors
     ///
@@ -309,7 +293,7 @@ impl Unsigned {
     }
 
     /// Takes the signatures out of a transaction that an external signer has signed, proves and attaches them, and returns their requests:
-    /// see [`UnsignedOrder::attach_transaction`](countersign_core::UnsignedOrder::attach_transaction) for the form in each family.
+    /// see [`UnsignedOrder::attach_transaction`](countersign_core::UnsignedOrder::attach_transaction).
     ///
     /// # Errors
     ///

@@ -246,13 +246,11 @@ fn every_member_of_a_policy_is_documented() {
     let policy = serde_json::to_value(countersign::Policy::default()).unwrap();
     let members = policy.as_object().unwrap();
     assert!(members.len() > 15, "{members:?}");
-    for file in ["docs/spec/batch.md", "crates/countersign/src/guide/policy.rs"] {
-        let text = fs::read_to_string(root().join(file)).unwrap();
-        for (member, default) in members {
-            let row = text.lines().find(|line| line.contains(&format!("| `{member}` |"))).unwrap_or_else(|| panic!("{file}: {member}"));
-            if let Some(number) = default.as_u64() {
-                assert!(row.replace(',', "").contains(&format!("| {number} |")), "{file}: the default of {member} is {number}");
-            }
+    let text = fs::read_to_string(root().join("docs/spec/batch.md")).unwrap();
+    for (member, default) in members {
+        let row = text.lines().find(|line| line.contains(&format!("| `{member}` |"))).unwrap_or_else(|| panic!("{member}"));
+        if let Some(number) = default.as_u64() {
+            assert!(row.replace(',', "").contains(&format!("| {number} |")), "the default of {member} is {number}");
         }
     }
 }

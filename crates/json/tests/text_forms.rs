@@ -1,4 +1,4 @@
-//! Each text form of a signature that the table of `UnsignedOrder::attach_text` lists: what another library or device writes is attached like
+//! Each text form of a signature that the pages of the families list (`attach_text`): what another library or device writes is attached like
 //! the signature of the local key.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

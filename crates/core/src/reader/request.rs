@@ -9,21 +9,21 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Request {
-    /// A JSON-RPC call: EVM, Starknet, Solana, and the RPC of Bitcoin-like nodes. It has no id: answers are matched by their place.
+    /// A JSON-RPC call. It has no id: answers are matched by their place.
     JsonRpc {
         /// The method.
         method: &'static str,
         /// The parameters, as JSON text.
         params: Arc<str>,
     },
-    /// An HTTP GET below the endpoint's URL: Esplora.
+    /// An HTTP GET below the endpoint's URL.
     Get {
         /// The path, which begins with `/`.
         path: Arc<str>,
         /// The format of the response's body.
         format: Format,
     },
-    /// An HTTP POST below the endpoint's URL: Tron, Sui, and Esplora's `/tx`.
+    /// An HTTP POST below the endpoint's URL.
     Post {
         /// The path, which begins with `/`.
         path: Arc<str>,

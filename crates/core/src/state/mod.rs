@@ -434,23 +434,8 @@ impl<F: ChainFamily> UnsignedOrder<F> {
         self.try_signing(|unsigned, warnings| unsigned.attach_all(id, signatures, warnings, Seal::new()))
     }
 
-    /// Parses a signature in one of the family's text forms, and attaches it as [`UnsignedOrder::attach`] does.
-    ///
-    /// | family | text |
-    /// |---|---|
-    /// | EVM, Tron | hex of r, s and v (65 bytes, or more with the v of EIP-155), of r and s or EIP-2098's compact form (64 bytes), or of DER; `0x` is optional |
-    /// | | JSON: `{"r": "0x..", "s": "0x..", "v": 27}`, with `yParity` or `recovery` in place of `v` |
-    /// | | JSON: `{"signature": "0x..", "public_key": "0x.."}`, as key services answer |
-    /// | EVM | the signature of a contract wallet, for the gasless message: `contract:0x..`, or JSON `{"contract": "0x.."}` |
-    /// | Starknet | felts joined by commas, each decimal or `0x` hex |
-    /// | | JSON: an array of felts, `["0x1", "0x2"]` |
-    /// | | JSON: `{"r": "0x..", "s": "0x.."}` |
-    /// | Solana | 64 bytes in base58, base64 or hex |
-    /// | Sui | base64 of flag, signature and public key, or of a multisig, zkLogin or passkey signature |
-    /// | Bitcoin, Litecoin | a BIP-340 signature: hex of 64 bytes, or of 65 with the hash type 01 |
-    /// | | an ECDSA signature: hex of DER or of r and s, `:`, and the public key in hex |
-    /// | | a signed PSBT, of version 0 or 2, in base64 or hex |
-    /// | | the signed transaction, in hex or base64 |
+    /// Parses a signature in one of the family's text forms, and attaches it as [`UnsignedOrder::attach`] does. The forms are listed on the
+    /// family's page, under "External wallets".
     ///
     /// # Errors
     ///
@@ -460,16 +445,8 @@ impl<F: ChainFamily> UnsignedOrder<F> {
     }
 
     /// Takes the signatures out of a transaction that an external signer has signed, and attaches each as [`UnsignedOrder::attach`] does.
-    /// Returns their requests. For signers that return a signed transaction instead of a signature.
-    ///
-    /// | family | `transaction` |
-    /// |---|---|
-    /// | EVM | EIP-2718 bytes, as `eth_signTransaction` returns them in hex |
-    /// | Tron | protobuf, or the JSON of TronWeb |
-    /// | Starknet | the invoke transaction as JSON |
-    /// | Solana | the wire format, also partially signed |
-    /// | Sui | BCS of the transaction and its signatures |
-    /// | Bitcoin | a PSBT (BIP-174 or BIP-370), partially signed or finalized, or the signed transaction; also as text in base64 or hex |
+    /// Returns their requests. For signers that return a signed transaction instead of a signature, in the form that the family's page
+    /// lists under "External wallets".
     ///
     /// # Errors
     ///

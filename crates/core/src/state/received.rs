@@ -37,16 +37,8 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes: see [`matches`](Self::matches). Bytes are the same in
-    /// every version of a chain's SDK, so a wallet does not need the version whose types this library has.
-    ///
-    /// | family | bytes |
-    /// |---|---|
-    /// | EVM | the transaction as EIP-2718 encodes it, of type 0, 1 or 2 |
-    /// | Tron | the protobuf message `Transaction` |
-    /// | Starknet | the JSON of `starknet_getTransactionByHash` or `starknet_addInvokeTransaction` |
-    /// | Solana | the transaction as nodes take it, with a legacy message or one of version 0 or 1 |
-    /// | Sui | BCS of the transaction and its signatures, or the `rawTransaction` of a node |
-    /// | Bitcoin, Litecoin | the transaction in consensus encoding; not a PSBT |
+    /// every version of a chain's SDK, so a wallet does not need the version whose types this library has. Their form is listed on the
+    /// family's page, under "External wallets".
     ///
     /// # Errors
     ///

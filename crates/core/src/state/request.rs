@@ -100,19 +100,19 @@ impl Serialize for RequestId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// ECDSA over secp256k1 of a Keccak-256 digest, low s, with recovery bit: EVM, and TIP-712 on Tron.
+    /// ECDSA over secp256k1 of a Keccak-256 digest, low s, with recovery bit.
     Secp256k1Keccak,
-    /// ECDSA over secp256k1 of a SHA-256 digest, low s, with recovery bit: Tron transactions.
+    /// ECDSA over secp256k1 of a SHA-256 digest, low s, with recovery bit.
     Secp256k1Sha256,
-    /// ECDSA over secp256k1 of a double SHA-256 digest, low s, DER: Bitcoin.
+    /// ECDSA over secp256k1 of a double SHA-256 digest, low s, DER.
     Secp256k1Sha256d,
-    /// BIP-340 over secp256k1: Bitcoin taproot.
+    /// BIP-340 over secp256k1.
     Bip340,
-    /// Ed25519 of the whole message: Solana.
+    /// Ed25519 of the whole message.
     Ed25519,
     /// Any scheme of a Sui account, over a BLAKE2b-256 digest.
     Sui,
-    /// ECDSA over the Stark curve: Starknet.
+    /// ECDSA over the Stark curve.
     Stark,
 }
 

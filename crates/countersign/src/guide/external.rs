@@ -177,17 +177,10 @@
 //! This is only what the wallet's provider states. The reader of the source leg shows whether the payment is on chain and final: see
 //! [`swaps`](crate::guide::swaps).
 //!
-//! # What comes back, by family
+//! # What goes out and comes back, by family
 //!
-//! The module `received` of each family reads a signed transaction in the forms in which wallets and nodes return it.
-//!
-//! | family | given to the wallet (`deposit()`) | read by `received` |
-//! |---|---|---|
-//! | EVM | `send_transactions`, `send_calls`, `typed_data` | `from_bytes` (EIP-2718), `from_json` (a node's), `calls_status`, `receipt` |
-//! | Tron | `calls`, `typed_data` | `from_bytes` (protobuf), `from_json` (TronWeb's), `transaction_info` |
-//! | Starknet | `execute_calls`, `add_invoke_transaction`, `typed_data` | `from_json`, `receipt` |
-//! | Solana | `transaction`: its `bytes()` | `from_bytes`, `effect` |
-//! | Sui | `kind_bytes` | `from_bytes` (BCS), `from_json` |
-//! | Bitcoin, Litecoin | `uri`, `address`; PSBTs by `matches_psbt` | `from_bytes` |
+//! The page of each family has a table under "External wallets" (see [`evm`](crate::evm#external-wallets), for example): what its `deposit()`
+//! gives to a wallet, and the forms in which signatures and transactions come back. Its module `received` reads a signed transaction in the
+//! forms in which wallets and nodes return it.
 //!
 //! Specification: `docs/spec/batch.md#external-transactions`.

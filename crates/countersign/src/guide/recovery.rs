@@ -12,26 +12,16 @@
 //!
 //! A redemption makes the secret public. Whoever sees it can redeem the source.
 //!
-#![cfg_attr(
-    all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin"),
-    doc = "```"
-)]
-#![cfg_attr(
-    not(all(feature = "evm", feature = "tron", feature = "starknet", feature = "solana", feature = "sui", feature = "bitcoin")),
-    doc = "```ignore"
-)]
+#![cfg_attr(all(feature = "evm", feature = "bitcoin"), doc = "```")]
+#![cfg_attr(not(all(feature = "evm", feature = "bitcoin")), doc = "```ignore")]
 //! use countersign::recover::{self, Leg, Recovery};
-//! use countersign::{OrderRecord, Refusal, Registry, Unsigned};
-//! use countersign::{bitcoin, evm, solana, starknet, sui, tron};
+//! use countersign::{OrderRecord, Refusal, Registry, Unsigned, bitcoin, evm};
 //!
 //! /// What the wallet reads from its own nodes when it needs it, and its addresses.
 //! struct Wallet {
-//!     evm: (evm::alloy_primitives::Address, evm::TxContext), // nonce and fees
-//!     tron: (tron::Address, tron::TxContext),                // a reference block
-//!     starknet: (starknet::Felt, starknet::TxContext),       // nonce and bounds
-//!     solana: (solana::Address, solana::TxContext),          // a blockhash
-//!     sui: (sui::sui_sdk_types::Address, sui::TxContext),    // gas coins, price, budget
-//!     bitcoin: bitcoin::recover::Payout,                     // output, address, fee rate
+//!     sender: evm::alloy_primitives::Address,
+//!     context: evm::TxContext,           // nonce and fees
+//!     payout: bitcoin::recover::Payout,  // output, address, fee rate
 //! }
 //!
 //! /// Takes the payment back. Any signer can sign what is returned; `None` for a family that
@@ -42,27 +32,11 @@
 //!     wallet: Wallet,
 //! ) -> Result<Option<Unsigned>, Refusal> {
 //!     let unsigned = match recover::refund(record, Leg::Source, registry)? {
+//!         // The other account chains are alike: each has its own address and context.
 //!         Recovery::Evm(refund) => {
-//!             let (sender, context) = wallet.evm;
-//!             refund.prepare(context.sent_by(sender))?.into()
+//!             refund.prepare(wallet.context.sent_by(wallet.sender))?.into()
 //!         }
-//!         Recovery::Tron(refund) => {
-//!             let (sender, context) = wallet.tron;
-//!             refund.prepare(context.sent_by(sender))?.into()
-//!         }
-//!         Recovery::Starknet(refund) => {
-//!             let (sender, context) = wallet.starknet;
-//!             refund.prepare(context.sent_by(sender))?.into()
-//!         }
-//!         Recovery::Solana(refund) => {
-//!             let (fee_payer, context) = wallet.solana;
-//!             refund.prepare(context.sent_by(fee_payer))?.into()
-//!         }
-//!         Recovery::Sui(refund) => {
-//!             let (sender, context) = wallet.sui;
-//!             refund.prepare(context.sent_by(sender))?.into()
-//!         }
-//!         Recovery::Bitcoin(refund) => refund.prepare(wallet.bitcoin)?.into(),
+//!         Recovery::Bitcoin(refund) => refund.prepare(wallet.payout)?.into(),
 //!         _ => return Ok(None),
 //!     };
 //!     Ok(Some(unsigned))

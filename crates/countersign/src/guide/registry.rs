@@ -27,7 +27,7 @@
 //! | member | type | required | meaning |
 //! |---|---|---|---|
 //! | `chain` | text | yes | the name in asset ids, lower case: `ethereum_sepolia` |
-//! | `id` | text | yes | `<family>:<network>`: `evm:1`, `tron:728126428`, `starknet:SN_MAIN`, `solana:mainnet`, `sui:mainnet`, `bitcoin:mainnet` |
+//! | `id` | text | yes | `<family>:<network>`, such as `evm:1`, `starknet:SN_MAIN` or `litecoin:mainnet`: see [`Network`](crate::chains::Network) |
 //! | `name` | text | no | display name; default: `chain` |
 //! | `explorer_url` | text | no | where people look transactions up; shown, never opened |
 //! | `native_asset_id` | text | no | asset id of the chain's own coin |
@@ -52,11 +52,11 @@
 //!
 //! | member | type | required | meaning |
 //! |---|---|---|---|
-//! | `address` | text | yes | EVM, Tron, Starknet: contract. Solana: program, or mint. Sui: package, or coin type. Bitcoin, Litecoin: x-only internal key, 64 hex digits |
+//! | `address` | text | yes | the contract; on Solana the program, or the mint; on Sui the package, or the coin type; on Bitcoin and Litecoin the x-only internal key, 64 hex digits |
 //! | `schema` | text | no | a token schema that contains `2022` is Solana's Token-2022 |
 //! | `registry` | text | Sui HTLC | id of the shared object that holds the orders |
 //! | `registry_initial_shared_version` | number or text | no | version at which that object became shared |
-//! | `domain` | object | no | typed-data domain: `version` on EVM and Tron; `name`, `version`, `chainId`, `revision` on Starknet |
+//! | `domain` | object | no | typed-data domain: `version` of EIP-712 and TIP-712; `name`, `version`, `chainId`, `revision` of SNIP-12 |
 //! | `generation` | text | no | which generation of the contract it is: see [`Generation`](crate::trust::Generation) |
 //!
 //! # `solvers`

@@ -1,4 +1,4 @@
-//! Which versions of a chain's own crates work with this one, and what to do with other versions.
+//! Features: which versions of a chain's own crates work with this one, and what to do with other versions.
 //!
 //! Rust treats the types of two major versions of a crate as different types; before 1.0, those of two minor versions. With a version of
 //! the second column, pass values of the wallet's SDK in and out as they are. With any other version, use the last column: bytes, text or a
@@ -28,6 +28,13 @@
 //! Starknet, whose `starknet-rust` is the maintained fork of starknet-rs. Turn on one of `solana`, `solana-5` and `solana-6`. A build
 //! that has several uses the types of the lowest version; pass the others as bytes. `.ci/neighbours` in the repository builds small wallets
 //! together with these SDKs.
+//!
+//! Two more features name no version. All families and `libsecp256k1` are on by default.
+//!
+//! | feature | what it does |
+//! |---|---|
+//! | `libsecp256k1` | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures |
+//! | `qr` | QR codes of Bitcoin payment URIs |
 //!
 //! ```toml
 //! [dependencies]
