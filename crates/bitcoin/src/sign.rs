@@ -79,6 +79,10 @@ impl Signed for SignedPayment {
         });
         signed.collect()
     }
+
+    fn spends(transaction: &Transaction) -> Vec<String> {
+        transaction.input.iter().map(|input| input.previous_output.to_string()).collect()
+    }
 }
 
 impl Input {

@@ -8,8 +8,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use countersign_chains::Family;
 use countersign_chains::taproot::{Htlc, Output};
+use countersign_chains::{Account, Family};
+use serde::Serialize;
 
 use crate::report::{ByteCoverage, Code, NetworkFee, ParseError, Refusal, Summary, Warnings};
 use crate::state::request::{GaslessSubmission, RequestId, Role, SignedTransaction, SigningRequest};
@@ -59,6 +60,19 @@ pub trait ChainFamily: Sized + 'static {
     type Signed: Signed<Transaction = Self::Transaction>;
     /// The native type of a signed transaction.
     type Transaction;
+
+    /// Returns the context of the gasless path, which needs nothing from the wallet; `None` if the family has no such path.
+    #[must_use]
+    fn gasless() -> Option<Self::Context> {
+        None
+    }
+
+    /// Returns the account that a key controls; `None` if the account does not follow from the key, or if the key has several.
+    #[must_use]
+    fn account(key: &Self::Key) -> Option<Account> {
+        let _ = key;
+        None
+    }
 }
 
 /// The payloads of a recovery, before any signature.
@@ -226,6 +240,12 @@ pub trait Signable: fmt::Debug + Clone {
     fn finish(self, seal: Seal<Self>) -> Result<Self::Signed, Self>;
 }
 
+/// Returns the JSON text of texts, numbers and lists, which always serialize.
+#[must_use]
+pub fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
 /// Requires that one key has signed.
 ///
 /// # Errors
@@ -254,6 +274,17 @@ pub trait Signed: fmt::Debug {
 
     /// Returns the transactions in the order in which they are broadcast.
     fn transactions(&self) -> Vec<SignedTransaction<Self::Transaction>>;
+
+    /// Returns one of the transactions as the text that nodes take. By default it is the bytes in hex.
+    fn payload(&self, transaction: &SignedTransaction<Self::Transaction>) -> String {
+        hex::encode(&transaction.bytes)
+    }
+
+    /// Returns the outputs that a transaction spends, on chains where two transactions that share one cannot both be mined.
+    fn spends(transaction: &Self::Transaction) -> Vec<String> {
+        let _ = transaction;
+        Vec::new()
+    }
 
     /// Returns the gasless submission for the service, which replaces a transaction; `None` on the self-funded path.
     fn gasless(&self) -> Option<GaslessSubmission> {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use countersign_core::{Role, SignedTransaction};
+use countersign_core::family::{ChainFamily, Signed as _};
+use countersign_core::{Role, SignedOrder, SignedTransaction};
 use serde::{Deserialize, Serialize};
 
-use crate::states::{Signed, Transaction};
+use crate::states::Signed;
 
 /// A signed transaction as text, to store and to send, now or again later.
 ///
@@ -49,27 +50,17 @@ impl Signed {
     /// Returns the transactions in the order in which they are broadcast, as text.
     #[must_use]
     pub fn broadcasts(&self) -> Vec<BroadcastTransaction> {
-        let transactions = self.transactions().into_iter();
-        transactions.map(|transaction| self.broadcast(transaction)).collect()
+        each_family!(self, Self => |order| broadcasts(order))
     }
+}
 
-    fn broadcast(&self, transaction: SignedTransaction<Transaction>) -> BroadcastTransaction {
-        let SignedTransaction { role, id, bytes, native, .. } = transaction;
-        #[allow(unreachable_patterns, reason = "a build can be without other families")]
-        let (payload, spends) = match (self, native) {
-            #[cfg(feature = "evm")]
-            (_, Transaction::Evm(_)) => (format!("0x{}", hex::encode(bytes)), Vec::new()),
-            #[cfg(feature = "starknet")]
-            (_, Transaction::Starknet(_)) => (String::from_utf8(bytes).unwrap_or_default(), Vec::new()),
-            // Nodes take the transaction and its signatures apart.
-            #[cfg(feature = "sui")]
-            (Self::Sui(order), _) => (serde_json::to_string(&order.payloads().execution()).unwrap_or_default(), Vec::new()),
-            #[cfg(feature = "bitcoin")]
-            (_, Transaction::Bitcoin(native)) => {
-                (hex::encode(bytes), native.input.iter().map(|input| input.previous_output.to_string()).collect())
-            }
-            _ => (hex::encode(bytes), Vec::new()),
-        };
-        BroadcastTransaction { chain: self.chain().to_owned(), role, id, payload, spends }
-    }
+fn broadcasts<F: ChainFamily>(order: &SignedOrder<F>) -> Vec<BroadcastTransaction> {
+    let broadcast = |transaction: SignedTransaction<F::Transaction>| BroadcastTransaction {
+        chain: order.chain().to_owned(),
+        role: transaction.role,
+        payload: order.payloads().payload(&transaction),
+        spends: F::Signed::spends(&transaction.native),
+        id: transaction.id,
+    };
+    order.transactions().into_iter().map(broadcast).collect()
 }

@@ -1,9 +1,5 @@
 //! Wallet contexts of any family, for wallets that do not know at compile time which family an order has.
 
-#[cfg(any(feature = "solana-family", feature = "tron"))]
-use countersign_core::FundingPath;
-#[cfg(any(feature = "evm", feature = "tron", feature = "starknet", feature = "solana-family"))]
-use countersign_core::Gasless;
 use countersign_core::family::ChainFamily;
 use countersign_core::{Code, Family, Refusal};
 
@@ -12,8 +8,8 @@ use crate::states::{Unsigned, Verified};
 type ContextOf<F> = <F as ChainFamily>::Context;
 
 any_family! {
-    /// What only the wallet knows and [`Verified::prepare`] needs, of any family: nonce and fees, a blockhash, or coins. The
-    /// [guide](crate::guide::wallets) lists the fields of each family.
+    /// What only the wallet knows and [`Verified::prepare`] needs, of any family: nonce and fees, a blockhash, or coins. The page of each
+    /// family has its fields, and the [guide](crate::guide::wallets) what holds for all of them.
     ///
     /// The context of each family converts into it, and so does the `TxContext` of a family that has several funding paths, which is then the
     /// self-funded one. As JSON it is an object with the family's name as its only member.
@@ -44,9 +40,12 @@ any_family! {
     Context = ContextOf
 }
 
-/// Makes the contexts of the families convert, and their own transactions where the context is a funding path.
+/// Makes the transactions of each family convert, and then its funding paths.
 macro_rules! from_contexts {
-    ($($feature:literal $own:ty => $family:ident;)*) => {
+    ([] $($feature:literal $family:ident $module:ident,)*) => {
+        from_contexts! { [] $($feature crate::$module::TxContext => $family;)* }
+    };
+    ([] $($feature:literal $own:ty => $family:ident;)*) => {
         $(
             #[cfg(feature = $feature)]
             impl From<$own> for Context {
@@ -58,17 +57,16 @@ macro_rules! from_contexts {
     };
 }
 
-from_contexts! {
-    "evm" crate::evm::OwnerPath => Evm;
-    "evm" crate::evm::TxContext => Evm;
-    "tron" FundingPath<crate::tron::TxContext> => Tron;
-    "tron" crate::tron::TxContext => Tron;
-    "starknet" crate::starknet::KeyedPath => Starknet;
-    "starknet" crate::starknet::TxContext => Starknet;
-    "solana-family" FundingPath<crate::solana::TxContext> => Solana;
-    "solana-family" crate::solana::TxContext => Solana;
-    "sui" crate::sui::TxContext => Sui;
-    "bitcoin" crate::bitcoin::TxContext => Bitcoin;
+for_each! { from_contexts! [] }
+for_each_path! { from_contexts! [] }
+
+macro_rules! gasless {
+    ([$of:expr] $($feature:literal $family:ident $module:ident,)*) => {
+        match $of {
+            $(#[cfg(feature = $feature)] Family::$family => crate::$module::$family::gasless().map(Self::$family),)*
+            _ => None,
+        }
+    };
 }
 
 impl Context {
@@ -76,17 +74,7 @@ impl Context {
     /// this build has no code for.
     #[must_use]
     pub fn gasless(family: Family) -> Option<Self> {
-        match family {
-            #[cfg(feature = "evm")]
-            Family::Evm => Some(Self::Evm(Gasless.into())),
-            #[cfg(feature = "tron")]
-            Family::Tron => Some(Self::Tron(Gasless.into())),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => Some(Self::Starknet(Gasless.into())),
-            #[cfg(feature = "solana-family")]
-            Family::Solana => Some(Self::Solana(Gasless.into())),
-            _ => None,
-        }
+        for_each! { gasless! [family] }
     }
 
     /// Returns the family that the context is for.

@@ -1,4 +1,42 @@
-//! The list of families, and what is generated from it: one variant or one arm for each family that this build has code for.
+//! The list of families, and what is generated from it: one variant or one arm for each family that this build has code for. With it are
+//! the families' crates as modules, and their funding paths.
+
+/// Bitcoin and Litecoin: HTLC addresses recomputed from the terms, PSBTs, refund and redemption.
+#[cfg(feature = "bitcoin")]
+#[doc(inline)]
+pub use countersign_bitcoin as bitcoin;
+/// EVM chains: EIP-1559 and legacy calls, EIP-712 typed data, recovery.
+#[cfg(feature = "evm")]
+#[doc(inline)]
+pub use countersign_evm as evm;
+/// Solana: transactions with legacy messages and those of version 0 and 1, gasless co-signing, recovery.
+#[cfg(feature = "solana-family")]
+#[doc(inline)]
+pub use countersign_solana as solana;
+/// Starknet: invoke transactions of version 3, SNIP-12 typed data, recovery.
+#[cfg(feature = "starknet")]
+#[doc(inline)]
+pub use countersign_starknet as starknet;
+/// Sui: programmable transactions, also sponsored ones, gas coins, recovery.
+#[cfg(feature = "sui")]
+#[doc(inline)]
+pub use countersign_sui as sui;
+/// Tron: `TriggerSmartContract` transactions, TIP-712 typed data, recovery.
+#[cfg(feature = "tron")]
+#[doc(inline)]
+pub use countersign_tron as tron;
+
+/// Calls a macro with one row for each family whose wallet context is a funding path: its feature, the path, and its variant.
+macro_rules! for_each_path {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments
+            "evm" countersign_evm::OwnerPath => Evm;
+            "tron" countersign_core::FundingPath<countersign_tron::TxContext> => Tron;
+            "starknet" countersign_starknet::KeyedPath => Starknet;
+            "solana-family" countersign_core::FundingPath<countersign_solana::TxContext> => Solana;
+        }
+    };
+}
 
 /// Calls a macro with one row for each family: its feature, its variant in the enums of this crate, and its module in this crate.
 ///

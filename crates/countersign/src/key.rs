@@ -23,6 +23,12 @@ any_family! {
     Key = KeyOf
 }
 
+macro_rules! account {
+    ([$key:expr] $($feature:literal $family:ident $module:ident,)*) => {
+        match $key { $(#[cfg(feature = $feature)] Self::$family(key) => crate::$module::$family::account(key),)* }
+    };
+}
+
 impl Key {
     /// Parses a key in the usual text form of a family.
     ///
@@ -39,19 +45,6 @@ impl Key {
     /// chains, where one key has several addresses.
     #[must_use]
     pub fn account(&self) -> Option<Account> {
-        match self {
-            #[cfg(feature = "evm")]
-            Self::Evm(key) => Some(countersign_evm::address::to_account(key.address())),
-            #[cfg(feature = "tron")]
-            Self::Tron(key) => Some(countersign_tron::Address::from(key.address()).to_account()),
-            #[cfg(feature = "starknet")]
-            Self::Starknet(_) => None,
-            #[cfg(feature = "solana-family")]
-            Self::Solana(key) => Some(countersign_solana::address::to_account(key.address())),
-            #[cfg(feature = "sui")]
-            Self::Sui(key) => Some(countersign_sui::address::to_account(key.address())),
-            #[cfg(feature = "bitcoin")]
-            Self::Bitcoin(_) => None,
-        }
+        for_each! { account! [self] }
     }
 }

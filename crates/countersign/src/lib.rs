@@ -1,10 +1,9 @@
 //! Verifies, explains and signs what a cross-chain swap service asks a wallet to sign.
 //!
-//! When a wallet creates an order, the service's response contains bytes that move the user's funds: EVM or Tron calls with typed
-//! data, Starknet calls, a Solana transaction, a Sui transaction, or a Bitcoin deposit address. Whoever controls the response controls
-//! the funds. countersign decodes the response, rebuilds from the order's own terms what it should contain, and refuses it where the
-//! two differ. It explains the rest in words, and only then produces the exact bytes to sign, for any signer: local, external or
-//! hardware.
+//! When a wallet creates an order, the service's response contains bytes that move the user's funds: contract calls with typed data, a
+//! transaction, or a deposit address. Whoever controls the response controls the funds. countersign decodes the response, rebuilds from the
+//! order's own terms what it should contain, and refuses it where the two differ. It explains the rest in words, and only then produces the
+//! exact bytes to sign, for any signer: local, external or hardware.
 //!
 //! # Install
 //!
@@ -91,29 +90,11 @@
 //!
 //! # Families and features
 //!
-//! | feature | module | what is signed | works with |
-//! |---|---|---|---|
-//! | `evm` | [`evm`](evm/index.html) | EIP-1559 and legacy calls, EIP-712 typed data | `alloy-consensus` 2.5, `alloy-primitives` 1.7 |
-//! | `tron` | [`tron`](tron/index.html) | `TriggerSmartContract` transactions, TIP-712 typed data | protobuf, TronWeb JSON |
-//! | `starknet` | [`starknet`](starknet/index.html) | invoke transactions of version 3, SNIP-12 typed data | `starknet-types-core` 0.2 |
-//! | `solana` | [`solana`](solana/index.html) | legacy and version 0 transactions, also co-signed ones | `solana-transaction` 4.1 |
-//! | `solana-5`, `solana-6` | [`solana`](solana/index.html) | in place of `solana`: the same in the types of a later version | `solana-transaction` 5, 6 |
-//! | `sui` | [`sui`](sui/index.html) | programmable transactions, also sponsored ones | `sui-sdk-types` 0.4 |
-//! | `bitcoin` | [`bitcoin`](bitcoin/index.html) | PSBTs that pay a recomputed HTLC address, for Bitcoin and Litecoin | `bitcoin` 0.32, with it `bdk_wallet` 3 |
-//! | `libsecp256k1` | | EVM and Tron sign by libsecp256k1, in C; without it `k256` makes the same signatures | |
-//! | `alloy-signer` | | `sign_with` and `sign_with_async` take signers of alloy, and its `EthereumWallet` | `alloy-signer` 2.5, `alloy-network` 2.5 |
-//! | `starknet-signer` | | `sign_with_async` takes signers of starknet-rs | `starknet-signers` 0.14 |
-//! | `starknet-rust-signer` | | the same for starknet-rust, the maintained fork | `starknet-rust-signers` 0.20 |
-//! | `starknet-rs` | | conversions to and from the types of starknet-rs | `starknet-core` 0.16 |
-//! | `starknet-rust` | | the same for starknet-rust | `starknet-rust-core` 0.20 |
-//! | `solana-signer-3`, `solana-signer-4` | | `sign_with` takes signers of this version; `solana-signer` is the newest | `solana-signer` 3, `solana-signer` 4 |
-//! | `sui-signer` | | `sign_with` takes signers of Mysten's SDK | `sui-crypto` 0.4 |
-//! | `qr` | | QR codes of Bitcoin payment URIs | |
+//! Each family is a module of this crate, behind a feature with its name. [`guide::versions`] lists the features, with
+//! the versions of each chain's SDK whose types and signers they take. All families are on by default.
 //!
-//! A wallet whose SDK has another version signs by a closure over bytes (`sign_with_fn`) and compares bytes (`matches_bytes`):
-//! [`guide::versions`].
-//!
-//! All families and `libsecp256k1` are on by default. No feature changes a verdict.
+//! A wallet whose SDK has another version signs by a closure over bytes (`sign_with_fn`) and compares bytes (`matches_bytes`). No feature
+//! changes a verdict.
 //!
 //! # What is trusted
 //!
@@ -135,7 +116,7 @@
 //!
 //! # More
 //!
-//! The [`guide`] describes every field of request, registry, policy and wallet contexts, external wallets, restarts, the versions of
+//! The [`guide`] describes the fields of request, registry and policy, wallet contexts, external wallets, restarts, the versions of
 //! SDKs, and what to do with refusals. Other crates: `countersign-client` talks to the service, `countersign-node` to the chains, and
 //! `countersign-json` has the JSON contract that other languages use.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -151,31 +132,6 @@ mod key;
 pub mod reader;
 pub mod recover;
 mod states;
-
-/// Bitcoin and Litecoin: HTLC addresses recomputed from the terms, PSBTs, refund and redemption.
-#[cfg(feature = "bitcoin")]
-#[doc(inline)]
-pub use countersign_bitcoin as bitcoin;
-/// EVM chains: contract calls, typed data, recovery.
-#[cfg(feature = "evm")]
-#[doc(inline)]
-pub use countersign_evm as evm;
-/// Solana: versioned transactions, gasless co-signing, recovery.
-#[cfg(feature = "solana-family")]
-#[doc(inline)]
-pub use countersign_solana as solana;
-/// Starknet: invoke transactions, typed data, recovery.
-#[cfg(feature = "starknet")]
-#[doc(inline)]
-pub use countersign_starknet as starknet;
-/// Sui: programmable transactions, gas coins, recovery.
-#[cfg(feature = "sui")]
-#[doc(inline)]
-pub use countersign_sui as sui;
-/// Tron: contract calls, typed data, recovery.
-#[cfg(feature = "tron")]
-#[doc(inline)]
-pub use countersign_tron as tron;
 
 /// What a chain shows: the state of a swap, and how it compares with the terms that were verified.
 ///
@@ -201,9 +157,11 @@ pub mod report {
 /// What a wallet pins in its [`Registry`], and the limits of its [`Policy`].
 pub mod trust {
     #[doc(inline)]
+    pub use countersign_core::limits::*;
+    #[doc(inline)]
     pub use countersign_core::{
-        Asset, BitcoinLimits, Chain, Change, Contract, EvmGeneration, EvmLimits, Generation, Notice, ServicePins, SolanaGeneration,
-        SolanaLimits, Solver, Sponsor, StarknetGeneration, StarknetLimits, SuiLimits, TokenStandard, TronLimits, generation,
+        Asset, Chain, Change, Contract, EvmGeneration, Generation, Notice, ServicePins, SolanaGeneration, Solver, Sponsor,
+        StarknetGeneration, TokenStandard, generation,
     };
 }
 
@@ -215,6 +173,7 @@ pub use countersign_core::{
     SignedOrder, SignedTransaction, SignerError, SigningRequest, Summary, U256, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warning,
     Warnings, chains, wire,
 };
+pub use families::*;
 pub use funded::Funded;
 pub use key::Key;
 pub use states::{FAMILIES, Incomplete, Payload, Signed, Transaction, Unsigned, Verified, verify, verify_record};

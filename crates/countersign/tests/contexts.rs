@@ -3,8 +3,8 @@ use std::fmt::Debug;
 
 use countersign::chains::UnixMillis;
 use countersign::{
-    Code, Context, CreateOrder, FAMILIES, Family, FundingPath, Policy, Proposal, Refusal, Unsigned, Verified, bitcoin, evm, solana,
-    starknet, sui, tron, verify,
+    Code, Context, CreateOrder, FAMILIES, Family, FundingPath, Key, Policy, Proposal, Refusal, Signed, Unsigned, Verified, bitcoin, evm,
+    solana, starknet, sui, tron, verify,
 };
 use countersign_testkit::lines::accepted;
 use serde::Serialize;
@@ -253,4 +253,46 @@ fn a_context_of_any_family_is_stored_under_its_name() {
         assert!(text.starts_with(&format!("{{\"{}\":", context.family().name())), "{text}");
         assert_eq!(serde_json::from_str::<Context>(&text).unwrap(), context, "{text}");
     }
+}
+
+/// Each family says in which text nodes take its transactions: what is signed is not changed, only written.
+#[test]
+fn signed_transactions_are_broadcast_in_the_text_that_nodes_take() {
+    let mut sent = 0;
+    // Another wallet pays the address of Bitcoin.
+    let families = FAMILIES.iter().zip(orders().into_iter().zip(contexts())).filter(|(family, _)| **family != Family::Bitcoin);
+    for (family, (order, context)) in families {
+        let key = Key::parse(*family, &accepted(*family).remove(0).secret_key().unwrap()).unwrap();
+        let mut unsigned = order.prepare(&context).unwrap();
+        unsigned.sign(&key).unwrap();
+        let signed = unsigned.finish().unwrap();
+        for (broadcast, transaction) in signed.broadcasts().into_iter().zip(signed.transactions()) {
+            let hex = hex::encode(&transaction.bytes);
+            let payload = match &signed {
+                Signed::Evm(_) => format!("0x{hex}"),
+                Signed::Starknet(_) => String::from_utf8(transaction.bytes).unwrap(),
+                Signed::Sui(order) => {
+                    let execution = order.payloads().execution();
+                    json!({ "tx_bytes": execution.tx_bytes, "signatures": execution.signatures }).to_string()
+                }
+                _ => hex,
+            };
+            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|_| text.into());
+            assert_eq!(value(&broadcast.payload), value(&payload), "{family}");
+            assert_eq!((broadcast.role, broadcast.id, broadcast.chain.as_str()), (transaction.role, transaction.id, order.chain()));
+            assert!(broadcast.spends.is_empty(), "{family}");
+            sent += 1;
+        }
+    }
+    assert!(sent >= 5, "{sent}");
+
+    let previous_output = format!("{}:1", "ab".repeat(32));
+    let input = bitcoin::bitcoin::TxIn { previous_output: previous_output.parse().unwrap(), ..Default::default() };
+    let transaction = bitcoin::bitcoin::Transaction {
+        version: bitcoin::bitcoin::transaction::Version::TWO,
+        lock_time: bitcoin::bitcoin::absolute::LockTime::ZERO,
+        input: vec![input],
+        output: Vec::new(),
+    };
+    assert_eq!(<bitcoin::SignedPayment as countersign::family::Signed>::spends(&transaction), [previous_output]);
 }

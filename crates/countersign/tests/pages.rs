@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use countersign::FAMILIES;
+
 /// The crates whose documentation the pages of the facade show.
 const SHOWN: [&str; 9] = ["bitcoin", "chains", "core", "countersign", "evm", "solana", "starknet", "sui", "tron"];
 
@@ -92,5 +94,7 @@ fn the_first_page_has_few_names() {
         }
     }
     assert!(names.iter().any(|name| name == "Proposal") && names.iter().any(|name| name == "trust"), "{names:?}");
-    assert!(names.len() <= MAX_NAMES, "{} names: {names:?}", names.len());
+    // One of them stands for the modules of all families.
+    let count = names.len() + FAMILIES.len() - 1;
+    assert!(names.iter().any(|name| name == "families::*") && count <= MAX_NAMES, "{count} names: {names:?}");
 }

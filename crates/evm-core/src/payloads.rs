@@ -22,6 +22,8 @@ pub trait Transaction: Clone + fmt::Debug {
     const SCHEME: Scheme;
     /// The methods with which wallets of the family sign: a transaction, and the gasless message.
     const METHODS: [&'static str; 2];
+    /// What precedes the hex digits of a signed transaction in requests to nodes.
+    const HEX_PREFIX: &'static str = "";
     /// What a signer receives.
     type Payload: fmt::Debug;
     /// The signed transaction in its native type.
@@ -452,6 +454,10 @@ impl<T: Transaction> Signed for SignedPayloads<T> {
             Some(SignedTransaction::new(call.role, id, bytes, native))
         });
         signed.collect()
+    }
+
+    fn payload(&self, transaction: &SignedTransaction<T::Native>) -> String {
+        format!("{}{}", T::HEX_PREFIX, hex::encode(&transaction.bytes))
     }
 
     fn gasless(&self) -> Option<GaslessSubmission> {

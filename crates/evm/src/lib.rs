@@ -33,7 +33,7 @@ pub use transaction::{EvmTransaction, Fees, Payload, SignedPayloads, TxContext, 
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 
 use countersign_core::family::ChainFamily;
-use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
+use countersign_core::{Account, CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
 #[cfg(feature = "alloy-signer")]
 pub use alloy::{SignerError, ViaWallet};
@@ -59,6 +59,14 @@ impl ChainFamily for Evm {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = alloy_consensus::TxEnvelope;
+
+    fn gasless() -> Option<Self::Context> {
+        Some(Gasless.into())
+    }
+
+    fn account(key: &Key) -> Option<Account> {
+        Some(address::to_account(key.address()))
+    }
 }
 
 /// A verified EVM order: every byte of its payload is accounted for.

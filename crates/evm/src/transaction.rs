@@ -305,6 +305,7 @@ impl EvmTransaction {
 impl payloads::Transaction for EvmTransaction {
     const SCHEME: Scheme = Scheme::Secp256k1Keccak;
     const METHODS: [&'static str; 2] = ["eth_signTransaction", "eth_signTypedData_v4"];
+    const HEX_PREFIX: &'static str = "0x";
     type Payload = Payload;
     type Native = TxEnvelope;
 

@@ -69,7 +69,7 @@ pub use transaction::{TransactionPayload, TxContext, Unsigned};
 pub use wire::Encoding;
 
 use countersign_core::family::ChainFamily;
-use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
+use countersign_core::{Account, Family, Policy, Proposal, Refusal, Registry};
 
 /// The Solana family. It is the type parameter of the states in `countersign_core`.
 ///
@@ -92,6 +92,14 @@ impl ChainFamily for Solana {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = solana_transaction::versioned::VersionedTransaction;
+
+    fn gasless() -> Option<Self::Context> {
+        Some(Gasless.into())
+    }
+
+    fn account(key: &Key) -> Option<Account> {
+        Some(address::to_account(key.address()))
+    }
 }
 
 /// A verified Solana order: every byte of its payload is accounted for.

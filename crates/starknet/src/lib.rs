@@ -75,6 +75,10 @@ impl ChainFamily for Starknet {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = InvokeTransaction;
+
+    fn gasless() -> Option<Self::Context> {
+        Some(Gasless.into())
+    }
 }
 
 /// A verified Starknet order: every felt of its payload is accounted for.

@@ -294,6 +294,11 @@ impl Signed for SignedPayloads {
         signed.collect()
     }
 
+    /// Returns the JSON.
+    fn payload(&self, transaction: &SignedTransaction<InvokeTransaction>) -> String {
+        String::from_utf8(transaction.bytes.clone()).unwrap_or_default()
+    }
+
     /// Returns the signature as decimal felts joined by commas.
     fn gasless(&self) -> Option<GaslessSubmission> {
         let signature = self.0.message.as_ref()?.signature.as_ref()?;

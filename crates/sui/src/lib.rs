@@ -35,7 +35,7 @@ pub use sui_sdk_types;
 pub use transaction::Unsigned;
 
 use countersign_core::family::ChainFamily;
-use countersign_core::{Family, Policy, Proposal, Refusal, Registry};
+use countersign_core::{Account, Family, Policy, Proposal, Refusal, Registry};
 
 /// The Sui family. It is the type parameter of the states in `countersign_core`.
 ///
@@ -58,6 +58,10 @@ impl ChainFamily for Sui {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = sui_sdk_types::SignedTransaction;
+
+    fn account(key: &Key) -> Option<Account> {
+        Some(address::to_account(key.address()))
+    }
 }
 
 /// A verified Sui order: every byte of its payload is accounted for.

@@ -1,6 +1,6 @@
 //! Signing: the requests, and the signed transaction for nodes.
 
-use countersign_core::family::{Seal, Signable, Signed, not_a_payload};
+use countersign_core::family::{Seal, Signable, Signed, not_a_payload, to_json};
 use countersign_core::{
     Code, NetworkFee, Refusal, RequestId, Role, Scheme, SignedTransaction as BroadcastTransaction, SigningRequest, Summary, U256, Warnings,
 };
@@ -195,5 +195,10 @@ impl Signed for SignedPayloads {
         push_length(&mut bytes, signed.signatures.len());
         bytes.extend(signed.signatures.iter().flat_map(|signature| byte_vector(&signature.to_bytes())));
         vec![BroadcastTransaction::new(self.unsigned.role, id, bytes, signed)]
+    }
+
+    /// Returns the JSON of [`SignedPayloads::execution`], because nodes take the transaction and its signatures apart.
+    fn payload(&self, _: &BroadcastTransaction<SignedTransaction>) -> String {
+        to_json(&self.execution())
     }
 }

@@ -25,7 +25,7 @@ pub use transaction::{Payload, Permission, PermissionKey, SignedPayloads, Signed
 pub use countersign_core::{ApprovalStep, FundingPath, Gasless, SentBy};
 
 use countersign_core::family::ChainFamily;
-use countersign_core::{CallPayloads, Family, Policy, Proposal, Refusal, Registry};
+use countersign_core::{Account, CallPayloads, Family, Policy, Proposal, Refusal, Registry};
 
 /// The Tron family. It is the type parameter of the states in `countersign_core`.
 ///
@@ -48,6 +48,14 @@ impl ChainFamily for Tron {
     type Signature = ExternalSignature;
     type Signed = SignedPayloads;
     type Transaction = SignedTronTransaction;
+
+    fn gasless() -> Option<Self::Context> {
+        Some(Gasless.into())
+    }
+
+    fn account(key: &Key) -> Option<Account> {
+        Some(Address::from(key.address()).to_account())
+    }
 }
 
 /// A verified Tron order: every byte of its payload is accounted for.
