@@ -6,9 +6,11 @@ import { find, read } from "./src/json.js";
 
 /** Largest part of a family's cases, in characters before compression. */
 const PART = 120_000;
-/** The families, as people write them. */
-export const NAMES = { evm: "EVM", tron: "Tron", starknet: "Starknet", solana: "Solana", sui: "Sui", bitcoin: "Bitcoin" };
-export const FAMILIES = Object.keys(NAMES);
+const ROOT = new URL("../", import.meta.url);
+/** The families of the corpus. */
+export const FAMILIES = Object.keys(JSON.parse(readFileSync(new URL("fixtures/corpus/manifest.json", ROOT), "utf8")).cases).filter((family) => family !== "total");
+/** The families, as people write them: the first word of each specification. */
+export const NAMES = Object.fromEntries(FAMILIES.map((family) => [family, /^# (\w+)/.exec(readFileSync(new URL(`docs/spec/${family}.md`, ROOT), "utf8"))[1]]));
 
 /**
  * Writes `data/` into the output folder.
@@ -25,7 +27,7 @@ export async function writeData(root, out) {
   };
   const { losses, version } = JSON.parse(text("fixtures", "corpus", "manifest.json"));
   const codes = codesOf(text("docs", "codes.md"));
-  const sdks = sdksOf(JSON.parse(text("benches", "js", "package.json")).dependencies);
+  const sdks = await sdksOf(join(root, "benches", "js"));
   write("common.json", { version, losses, codes, libraries: librariesOf(text("docs", "corpus.md")), sdks });
   write("registry.json", text("fixtures", "corpus", "registry.json"));
   const sentence = await sentences(root, corpus);
@@ -68,9 +70,13 @@ function librariesOf(markdown) {
 }
 
 /** Names the SDK of each family with its pinned version. */
-function sdksOf(dependencies) {
-  const packages = { evm: "ethers", tron: "tronweb", starknet: "starknet", solana: "@solana/web3.js", sui: "@mysten/sui", bitcoin: "bitcoinjs-lib" };
-  return Object.fromEntries(Object.entries(packages).map(([family, name]) => [family, `${name} ${dependencies[name]}`]));
+async function sdksOf(folder) {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const named = FAMILIES.map(async (family) => {
+    const { SDK } = await import(pathToFileURL(join(folder, "families", `${family}.mjs`)).href);
+    return [family, `${SDK} ${dependencies[SDK]}`];
+  });
+  return Object.fromEntries(await Promise.all(named));
 }
 
 /** Splits the cases of a family into an index and parts, so that an order and its tampered copies are in one part if they fit. */

@@ -3,6 +3,8 @@ import * as ecc from '@bitcoinerlab/secp256k1';
 import * as bitcoin from 'bitcoinjs-lib';
 import { ECPairFactory } from 'ecpair';
 
+export const SDK = 'bitcoinjs-lib';
+
 const { address, payments, Psbt } = bitcoin;
 bitcoin.initEccLib(ecc);
 const ECPair = ECPairFactory(ecc);

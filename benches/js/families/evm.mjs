@@ -1,6 +1,8 @@
 // EVM by ethers.
 import { Wallet } from 'ethers';
 
+export const SDK = 'ethers';
+
 export async function sign(request, wallet, response) {
   const { result } = JSON.parse(response);
   const signer = new Wallet(wallet.secret_key);

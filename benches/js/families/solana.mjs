@@ -2,6 +2,8 @@
 import { Keypair, VersionedTransaction } from '@solana/web3.js';
 import bs58 from 'bs58';
 
+export const SDK = '@solana/web3.js';
+
 const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 
 function read(text) {

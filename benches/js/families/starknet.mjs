@@ -1,6 +1,8 @@
 // Starknet by starknet.js.
 import { Signer, hash, shortString } from 'starknet';
 
+export const SDK = 'starknet';
+
 // starknet.js takes a function's name and hashes it, but the response contains the hash.
 const FUNCTIONS = ['approve', ...['initiate', 'initiate_on_behalf'].flatMap((name) => [name, `${name}_with_destination_data`])];
 const NAMES = new Map(FUNCTIONS.map((name) => [BigInt(hash.getSelectorFromName(name)), name]));

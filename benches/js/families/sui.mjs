@@ -5,6 +5,8 @@ import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
 import { Transaction } from '@mysten/sui/transactions';
 
+export const SDK = '@mysten/sui';
+
 const SCHEMES = { ED25519: Ed25519Keypair, Secp256k1: Secp256k1Keypair, Secp256r1: Secp256r1Keypair };
 
 function keypairOf(text) {

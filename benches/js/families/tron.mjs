@@ -1,6 +1,8 @@
 // Tron by TronWeb, without a node. The wallet provides the reference block.
 import { TronWeb } from 'tronweb';
 
+export const SDK = 'tronweb';
+
 const tronWeb = new TronWeb({ fullHost: 'http://localhost' });
 
 async function signCall(call, wallet, owner) {

@@ -1,5 +1,5 @@
 // Where things are, and what is built.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,14 +10,14 @@ export const HERE = fileURLToPath(new URL("..", import.meta.url));
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 /** The folder of what is published. */
 export const DIST = join(HERE, "dist");
-/** The chain families; each has a build of its own, beside the one with all of them. */
-export const FAMILIES = ["bitcoin", "evm", "solana", "starknet", "sui", "tron"];
+/** The chain families, the default features of the crate; each has a build of its own, beside the one with all of them. */
+export const FAMILIES = JSON.parse(readFileSync(join(HERE, "Cargo.toml"), "utf8").match(/^default = (\[.*\])$/m)[1]);
 /** The builds with more than verification: all families with the driver of whole swaps, and with the page of an order. */
 export const LARGER = ["swap", "page"];
 /** The builds: all families, each family, and the larger ones. */
 export const BUILDS = ["all", ...FAMILIES, ...LARGER];
 /** The adapters to wallet libraries. */
-export const ADAPTERS = ["connections", "contract-wallet", "eip1193", "psbt", "solana-wallet", "starknet-account", "sui-wallet", "viem"];
+export const ADAPTERS = readdirSync(join(HERE, "adapters")).map((file) => file.replace(".ts", "")).sort();
 
 /** Returns the folder for tools that are built once, the same as `.ci/wasm` has. */
 export function cacheFolder() {
