@@ -1,6 +1,7 @@
 //! The parts that the benches of all families share: their cases, the steps of an order, the paths in [`orders`], and
 //! the rows of the tables.
 
+pub mod families;
 pub mod orders;
 pub mod rows;
 

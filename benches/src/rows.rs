@@ -1,5 +1,7 @@
 //! The names of the rows that tables and aims refer to, and the groups of criterion's results.
 
+use crate::families;
+
 /// The steps of every family's path, in order.
 pub const STEPS: [&str; 6] = ["parse", "verify", "verify and prepare", "parse, verify and prepare", "summary", "sign every payload"];
 
@@ -21,15 +23,8 @@ pub const ADDRESS: &str = "address recomputed and compared";
 /// The single curve operation of such an address.
 pub const TWEAK: &str = "k256 tweak";
 
-/// Every group, with the row that its ratios refer to.
-pub const GROUPS: [(&str, &str); 9] = [
-    ("evm", K256),
-    ("tron", K256),
-    ("starknet", STARK),
-    ("solana native", ED25519),
-    ("solana gasless", ED25519),
-    ("sui", ED25519),
-    ("bitcoin", TWEAK),
-    ("client", "order record"),
-    ("evidence", "judged"),
-];
+/// Returns every group, with the row that its ratios refer to.
+pub fn groups() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_families = families::ALL.iter().flat_map(|family| family.groups).map(|group| (group.name, group.baseline));
+    of_families.chain([("client", "order record"), ("evidence", "judged")])
+}

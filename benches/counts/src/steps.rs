@@ -1,15 +1,9 @@
-//! The counted steps, for the most complete response of each family. The cases are those of the benches.
+//! The counted steps of an order.
 
 use std::hint::black_box;
 use std::mem;
 
-use countersign::bitcoin::Bitcoin;
-use countersign::evm::Evm;
 use countersign::json::{self, Cursor};
-use countersign::solana::Solana;
-use countersign::starknet::Starknet;
-use countersign::sui::Sui;
-use countersign::tron::Tron;
 use countersign::{CreateOrder, Policy, Proposal, Registry};
 use countersign_json::JsonFamily;
 use serde_json::Value;
@@ -17,34 +11,19 @@ use serde_json::Value;
 /// How often the steps are run for one count.
 pub(crate) const TIMES: u32 = 10;
 
-pub(crate) const STEPS: [&str; 7] = ["evm", "tron", "starknet", "solana native", "solana gasless", "sui", "bitcoin"];
-
 pub(crate) const REGISTRY: &str = include_str!("../../../fixtures/registry.json");
 
-macro_rules! fixtures {
-    ($family:literal) => {
-        include_str!(concat!("../../../fixtures/accept/", $family, ".jsonl"))
-    };
+/// A row of the steps of one response.
+pub(crate) struct Step {
+    pub(crate) row: &'static str,
+    pub(crate) case: &'static str,
+    /// Runs the steps of a case, given the family's fixtures.
+    pub(crate) take: fn(&str, &str, u32),
 }
 
-/// Runs the steps of a row once, and then `times` times. The first run fills the caches in the registry.
-pub(crate) fn run(row: &str, times: u32) -> Result<(), String> {
-    match row {
-        "evm" => take::<Evm>(fixtures!("evm"), "evm-token-approval-unlimited", times),
-        "tron" => take::<Tron>(fixtures!("tron"), "tron-token-approval-unlimited", times),
-        "starknet" => take::<Starknet>(fixtures!("starknet"), "starknet-approval-unlimited", times),
-        "solana native" => take::<Solana>(fixtures!("solana"), "solana-native-legacy", times),
-        "solana gasless" => take::<Solana>(fixtures!("solana"), "solana-token-legacy", times),
-        "sui" => take::<Sui>(fixtures!("sui"), "sui-native", times),
-        "bitcoin" => take::<Bitcoin>(fixtures!("bitcoin"), "bitcoin-coins-without-record", times),
-        _ => return Err(format!("{row}: no such row")),
-    }
-    Ok(())
-}
-
-/// Runs the steps as in a wallet that embeds one family. The registry is loaded, and the request and the wallet's
-/// nonce, fees and coins are values.
-fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
+/// Runs the steps once, and then `times` times, as in a wallet that embeds one family. The registry is loaded, and the
+/// request and the wallet's nonce, fees and coins are values. The first run fills the caches in the registry.
+pub(crate) fn take<F: JsonFamily>(lines: &str, id: &str, times: u32) {
     let (registry, policy) = (Registry::from_json(REGISTRY.as_bytes()).expect("fixture"), Policy::default());
     let mut cases = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a fixture is JSON"));
     let case = cases.find(|case| case["id"] == id).expect(id);

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The families in the floor's table, each with the aim for a whole order as a multiple of its floor.
-pub(crate) const AIMS: [(&str, f64); 6] =
-    [("evm", 1.15), ("tron", 1.15), ("starknet", 1.12), ("solana", 1.25), ("sui", 1.3), ("bitcoin", 1.35)];
+use crate::families::{self, Counted};
 
 const BEGIN: &str = "<!-- begin floor -->\n";
 const END: &str = "<!-- end floor -->";
@@ -51,11 +49,12 @@ impl Table {
     /// Returns the table of the floor, or `None` if a row is missing.
     fn floor(&self) -> Option<String> {
         let mut table = "| family | whole order | floor | of the floor | aim | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
-        for (family, aim) in AIMS {
+        for Counted { family, aim, .. } in &families::ALL {
+            let family = family.name();
             let [whole, floor] = ["order", "floor"].map(|what| Some(self.rows.get(&format!("{family}, {what}"))?.instructions));
             let (whole, floor) = (whole?, floor?);
             let ratio = (whole as f64 / floor as f64 * 100.0).round() / 100.0;
-            let met = if ratio <= aim { "met" } else { "missed" };
+            let met = if ratio <= *aim { "met" } else { "missed" };
             table += &format!("| {family} | {} k | {} k | {ratio:.2} | {aim:.2} | {met} |\n", whole / 1000, floor / 1000);
         }
         Some(table)

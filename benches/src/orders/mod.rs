@@ -5,14 +5,16 @@
 //! response and the keys are text. The peers verify nothing.
 
 mod ours;
-mod peers;
-mod signature;
+pub(crate) mod peer;
+pub(crate) mod signature;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use countersign::Family;
 use serde_json::Value;
+
+use crate::families;
 
 /// Signatures and transactions as text, by their JSON pointer in the artefacts (`docs/spec/batch.md#artefacts`).
 pub type Artefacts = BTreeMap<String, String>;
@@ -41,7 +43,7 @@ pub fn contender(name: &str, family: Family, lines: &[String]) -> Option<Box<dyn
     match name {
         "batch" => Some(Box::new(ours::Batch::new(lines))),
         "facade" => Some(ours::facade(family, lines)),
-        "peer" => peers::of(family).map(|sign| Box::new(peers::Peer::new(lines, sign)) as Box<dyn Contender>),
+        "peer" => families::of(family).rust.map(|(_, sign)| Box::new(peer::Peer::new(lines, sign)) as Box<dyn Contender>),
         "signature" => Some(Box::new(signature::Signature::new(family))),
         _ => panic!("no contender {name}"),
     }

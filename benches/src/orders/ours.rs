@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, json};
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, UnsignedOrder, for_each_family, json};
 use countersign_json::{JsonArtefacts, JsonFamily};
 
 use countersign_json::line::{Case, Outcome};
@@ -67,17 +67,18 @@ impl Contender for Batch {
     }
 }
 
+macro_rules! facade {
+    ([$family:ident, $lines:ident] $($feature:literal $variant:ident $module:ident,)*) => {
+        match $family {
+            $(Family::$variant => Box::new(Facade::<countersign::$module::$variant>::new($lines)),)*
+            _ => panic!("no benches of {}", $family.name()),
+        }
+    };
+}
+
 /// Returns the typed path of a family.
 pub(super) fn facade(family: Family, lines: &[String]) -> Box<dyn Contender> {
-    match family {
-        Family::Evm => Box::new(Facade::<countersign::evm::Evm>::new(lines)),
-        Family::Tron => Box::new(Facade::<countersign::tron::Tron>::new(lines)),
-        Family::Starknet => Box::new(Facade::<countersign::starknet::Starknet>::new(lines)),
-        Family::Solana => Box::new(Facade::<countersign::solana::Solana>::new(lines)),
-        Family::Sui => Box::new(Facade::<countersign::sui::Sui>::new(lines)),
-        Family::Bitcoin => Box::new(Facade::<countersign::bitcoin::Bitcoin>::new(lines)),
-        _ => panic!("no benches of {}", family.name()),
-    }
+    for_each_family! { facade! [family, lines] }
 }
 
 /// A wallet that embeds the library. The request and the wallet context are values, and the response, record and key

@@ -1,24 +1,11 @@
 //! The floor of an order: the cryptography that it cannot avoid, done with the families' libraries, and nothing else.
-//!
-//! | family | what is in the floor |
-//! |---|---|
-//! | all | the hash of each address with a checksum; the hash or taproot output behind each id in the record |
-//! | EVM, Tron | the key's account; hash, signature and id of each transaction; struct hash, digest and signature of the message |
-//! | Starknet | the Poseidon hashes of calldata, fees, transaction and message; nonce and signature of each |
-//! | Solana | the key's account; the order's own accounts; the signatures of others; a signature of each message |
-//! | Sui | the key's account; signing digest, transaction digest, signature |
-//! | Bitcoin | the key's account; sighash and signature of each coin; the transaction's id |
+//! [`families`](crate::families) has the list.
 //!
 //! The signed data and the results are read from the fixtures. A floor whose signatures differ from the expected ones
 //! is refused. Parsing, comparing, explaining and writing an order are not part of the floor. They are what is
 //! measured against it.
 
-mod bitcoin;
-mod evm;
 mod record;
-mod solana;
-mod starknet;
-mod sui;
 
 use std::hint::black_box;
 
@@ -27,6 +14,7 @@ use countersign_json::line::Outcome;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::families::Counted;
 use crate::steps::REGISTRY;
 
 /// A cryptographic operation with its input.
@@ -38,26 +26,12 @@ pub(crate) struct Order {
     floor: Vec<Work>,
 }
 
-macro_rules! fixtures {
-    ($family:literal) => {
-        include_str!(concat!("../../../../fixtures/accept/", $family, ".jsonl"))
-    };
-}
-
 /// Returns the orders of a family: every accepted fixture that is signed, for a secret hash in the request. Orders
 /// whose address has to be searched among possible timelocks and keys are left out, because each of them counts like
 /// a hundred others.
-pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
-    let (lines, floor): (_, fn(&Value) -> Vec<Work>) = match family {
-        "evm" => (fixtures!("evm"), evm::evm),
-        "tron" => (fixtures!("tron"), evm::tron),
-        "starknet" => (fixtures!("starknet"), starknet::floor),
-        "solana" => (fixtures!("solana"), solana::floor),
-        "sui" => (fixtures!("sui"), sui::floor),
-        "bitcoin" => (fixtures!("bitcoin"), bitcoin::floor),
-        _ => return Err(format!("{family}: no such family")),
-    };
-    let cases = lines.lines().map(|line| (line, serde_json::from_str::<Value>(line).expect("a fixture is JSON")));
+pub(crate) fn orders(family: &Counted) -> Vec<Order> {
+    let registry = Registry::from_json(REGISTRY.as_bytes()).expect("fixture");
+    let cases = family.lines.lines().map(|line| (line, serde_json::from_str::<Value>(line).expect("a fixture is JSON")));
     let is_whole = |case: &Value| !case["wallet"]["secret_key"].is_null() && !case["request"]["secret_hash"].is_null();
     // With a permission, keys other than the case's own sign.
     let is_own = |case: &Value| case["wallet"]["permission"].is_null();
@@ -65,9 +39,9 @@ pub(crate) fn orders(family: &str) -> Result<Vec<Order>, String> {
     let orders = whole.map(|(line, case)| {
         // The rest of a fixture states the expected result.
         let (input, _) = line.split_once(",\"note\":").expect("a fixture has a note");
-        Order { line: format!("{input}}}"), floor: record::floor(&case).into_iter().chain(floor(&case)).collect() }
+        Order { line: format!("{input}}}"), floor: record::floor(&case, &registry).into_iter().chain((family.floor)(&case)).collect() }
     });
-    Ok(orders.collect())
+    orders.collect()
 }
 
 /// Processes each order from its input line to its result line: once while checking the result, then `times` times.
@@ -92,23 +66,23 @@ pub(crate) fn take_floor(orders: &[Order], times: u32) {
     (0..=times).flat_map(|_| orders).flat_map(|order| &order.floor).for_each(|work| work());
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("text, not {value}"))
 }
 
-fn bytes(value: &Value) -> Vec<u8> {
+pub(crate) fn bytes(value: &Value) -> Vec<u8> {
     hex::decode(text(value)).expect("hex")
 }
 
-fn bytes32(value: &Value) -> [u8; 32] {
+pub(crate) fn bytes32(value: &Value) -> [u8; 32] {
     bytes(value).try_into().expect("32 bytes")
 }
 
-fn sha256(bytes: Vec<u8>) -> Work {
+pub(crate) fn sha256(bytes: Vec<u8>) -> Work {
     Box::new(move || _ = black_box(Sha256::digest(black_box(&bytes))))
 }
 
 /// Returns the artefacts of an order that are present.
-fn artefacts(case: &Value) -> impl Iterator<Item = (&String, &Value)> {
+pub(crate) fn artefacts(case: &Value) -> impl Iterator<Item = (&String, &Value)> {
     case["expect"]["artefacts"].as_object().expect("artefacts").iter().filter(|(_, artefact)| !artefact.is_null())
 }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use countersign_benches::families::{self, Compared};
+
 use crate::results::Results;
-use crate::tables::{PEERS, in_digits};
+use crate::tables::in_digits;
 
 const WIDTH: f64 = 760.0;
 /// The left end of the bars, and the length of the longest bar.
@@ -26,11 +28,11 @@ const STYLE: &str = "
 
 /// Draws how many times faster `batch` is than each SDK, using the best round of each.
 pub(crate) fn draw(results: &Results) -> String {
-    let families: Vec<_> =
-        PEERS.iter().filter_map(|peers| Some((peers, results.families.iter().find(|it| it.family == peers.0)?))).collect();
+    let of = |compared: &'static Compared| results.families.iter().find(|it| it.family == compared.family.name());
+    let families: Vec<_> = families::ALL.iter().filter_map(|compared| Some((compared, of(compared)?))).collect();
     let ratio = |name: &str, index: usize| families.get(index).and_then(|(_, family)| family.ratios.get(name)).map(|ratio| ratio.best);
     let ratios = (0..families.len()).flat_map(|index| [ratio("js", index), ratio("peer", index)]).flatten();
-    let longest = PEERS.iter().map(|(_, _, aim, _)| *aim).chain(ratios).fold(1.0, f64::max);
+    let longest = families::ALL.iter().map(|compared| compared.aim).chain(ratios).fold(1.0, f64::max);
     let x = |value: f64| LEFT + value / longest * LENGTH;
     let height = TOP + ROW * families.len() as f64 + 8.0;
 
@@ -45,10 +47,11 @@ pub(crate) fn draw(results: &Results) -> String {
          <line class=\"one\" x1=\"316\" y1=\"42\" x2=\"316\" y2=\"58\"/><text class=\"small\" x=\"324\" y=\"55\">as fast as the SDK</text>\n"
     );
     let _ = writeln!(svg, "<line class=\"one\" x1=\"{0:.1}\" y1=\"{1}\" x2=\"{0:.1}\" y2=\"{2}\"/>", x(1.0), TOP - 8.0, height - 12.0);
-    for (index, ((family, javascript, aim, rust), _)) in families.iter().enumerate() {
+    for (index, (compared, _)) in families.iter().enumerate() {
+        let (family, aim) = (compared.family.name(), &compared.aim);
         let y = TOP + ROW * index as f64;
         let _ = writeln!(svg, "<text class=\"family\" x=\"16\" y=\"{}\">{family}</text>", y + 14.0);
-        let bars = [("js", Some(*javascript), y), ("peer", *rust, y + BAR + 4.0)];
+        let bars = [("js", Some(compared.javascript), y), ("peer", compared.rust(), y + BAR + 4.0)];
         for (name, label, y) in bars {
             let (Some(label), Some(ratio)) = (label, ratio(name, index)) else { continue };
             let class = if name == "js" { "js" } else { "rust" };

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use countersign::FAMILIES;
-use countersign_benches::{medians, rows, target};
+use countersign_benches::{families, medians, rows, target};
 use serde_json::Value;
 
 use crate::cases::Cases;
@@ -24,7 +24,7 @@ const STARTS: usize = 21;
 /// Returns the names of a family's contenders.
 pub(crate) fn contenders(family: &str, javascript: bool) -> Vec<&'static str> {
     let mut names = vec!["batch", "facade"];
-    if family != "tron" {
+    if families::of(countersign_benches::family(family)).rust().is_some() {
         names.push("peer");
     }
     if javascript {
@@ -161,8 +161,8 @@ pub(crate) fn steps(results: &mut Results) -> Outcome<()> {
     let _ = fs::remove_dir_all(target().join("criterion"));
     let manifest = Path::new(HERE).join("Cargo.toml");
     output(Command::new(cargo()).args(["bench", "--quiet", "--manifest-path"]).arg(manifest).args(["--", "--noplot"]).args(options))?;
-    results.steps =
-        rows::GROUPS.map(|(group, baseline)| Steps { group: group.into(), baseline: baseline.into(), median_ns: medians(group) }).into();
+    let steps = rows::groups().map(|(group, baseline)| Steps { group: group.into(), baseline: baseline.into(), median_ns: medians(group) });
+    results.steps = steps.collect();
     Ok(())
 }
 
@@ -177,7 +177,10 @@ pub(crate) fn sizes(results: &mut Results) -> Outcome<()> {
         say(&format!("size of a program with {}", family.unwrap_or("no family")));
         let mut build = Command::new(cargo());
         build.args(["build", "--quiet", "--profile", "size", "-p", "countersign-size", "--manifest-path"]).arg(&manifest);
-        output(build.args(family.map(|family| ["--features", family]).into_iter().flatten()))?;
+        if let Some(family) = family {
+            build.arg("--features").arg(format!("batch,countersign-json/{family}"));
+        }
+        output(&mut build)?;
         let program = target().join("size/countersign-size").with_extension(std::env::consts::EXE_EXTENSION);
         let bytes = Some(fs::metadata(program)?.len());
         match family.and_then(|family| results.family(family)) {

@@ -2,20 +2,11 @@
 
 use std::fmt::Write;
 
-use countersign_benches::rows;
+use countersign_benches::families::{self, Compared, Group};
+use countersign_benches::family;
 
 use crate::Outcome;
 use crate::results::{FamilyResult, Ratio, Results};
-
-/// What each family is compared with: its JavaScript SDK, the aimed speed-up of `batch`, and its Rust SDK.
-pub(crate) const PEERS: [(&str, &str, f64, Option<&str>); 6] = [
-    ("evm", "ethers", 9.0, Some("alloy")),
-    ("tron", "TronWeb", 9.0, None),
-    ("starknet", "starknet.js", 30.0, Some("starknet-rs")),
-    ("solana", "@solana/web3.js", 8.0, Some("solana-sdk")),
-    ("sui", "@mysten/sui", 15.0, Some("sui-sdk-types")),
-    ("bitcoin", "bitcoinjs-lib", 15.0, Some("rust-bitcoin")),
-];
 
 /// Returns every table with the name of its marker in the README.
 pub(crate) fn all(results: &Results) -> Vec<(&'static str, String)> {
@@ -37,9 +28,8 @@ pub(crate) fn replace(readme: &str, name: &str, table: &str) -> Outcome<String> 
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-fn peers(family: &FamilyResult) -> (&'static str, f64, Option<&'static str>) {
-    let found = PEERS.iter().find(|(name, ..)| *name == family.family);
-    found.map_or(("", 0.0, None), |(_, javascript, aim, rust)| (*javascript, *aim, *rust))
+fn compared(result: &FamilyResult) -> &'static Compared {
+    families::of(family(result.family))
 }
 
 fn times(ratio: Option<Ratio>) -> String {
@@ -56,7 +46,7 @@ fn overview(results: &Results) -> String {
                     |---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for family in &results.families {
-        let (_, aim, _) = peers(family);
+        let Compared { aim, .. } = compared(family);
         let size = family.program_bytes.map_or("-".to_owned(), kibibytes);
         let [js, peer] = ["js", "peer"].map(|name| times(family.ratios.get(name).copied()));
         let [batch, facade] = ["batch", "facade"].map(|to| family.instructions("peer", to).map_or("-".to_owned(), in_digits));
@@ -76,12 +66,12 @@ fn kibibytes(bytes: u64) -> String {
 fn paths(results: &Results) -> String {
     let mut text = String::new();
     for family in &results.families {
-        let (javascript, _, rust) = peers(family);
+        let compared = compared(family);
         let names = [
             ("batch", "batch"),
             ("facade", "facade"),
-            ("peer", rust.unwrap_or_default()),
-            ("js", javascript),
+            ("peer", compared.rust().unwrap_or_default()),
+            ("js", compared.javascript),
             ("signature", "one signature"),
         ];
         let _ = writeln!(
@@ -110,24 +100,14 @@ fn paths(results: &Results) -> String {
 
 /// Returns the aims for parsing, verifying and preparing, each as a fraction of one row in its group.
 fn aims(results: &Results) -> String {
-    // The group, the measured row, a row to subtract, the row to compare with, and the maximum fraction.
-    let aims = [
-        ("evm", rows::PREPARED, None, rows::K256, 25.0),
-        ("tron", rows::PREPARED, None, rows::K256, 25.0),
-        ("starknet", rows::PREPARED, None, rows::STARK_HASHES, 110.0),
-        ("solana native", rows::PREPARED, Some(rows::DERIVED_ACCOUNTS), rows::ED25519, 25.0),
-        ("solana gasless", rows::PREPARED, Some(rows::DERIVED_ACCOUNTS), rows::ED25519, 25.0),
-        ("sui", rows::PREPARED, None, rows::ED25519, 40.0),
-        ("bitcoin", rows::ADDRESS, None, rows::TWEAK, 110.0),
-    ];
     let mut text = "| family | step | of | aim | measured | |\n|---|---|---|---:|---:|---|\n".to_owned();
-    for (group, step, less, of, aim) in aims {
-        let Some(steps) = results.steps_of(group) else { continue };
+    for Group { name, step, less, of, aim, .. } in families::ALL.iter().flat_map(|family| family.groups) {
+        let Some(steps) = results.steps_of(name) else { continue };
         let (Some(nanos), Some(base)) = (steps.median(step), steps.median(of)) else { continue };
         let share = (nanos - less.and_then(|row| steps.median(row)).unwrap_or_default()) / base * 100.0;
         let beyond = less.map_or(String::new(), |row| format!(", beyond: {row}"));
-        let met = if share <= aim { "met" } else { "missed" };
-        let _ = writeln!(text, "| {group} | {step}{beyond} | {of} | {aim} % | {share:.0} % | {met} |");
+        let met = if share <= *aim { "met" } else { "missed" };
+        let _ = writeln!(text, "| {name} | {step}{beyond} | {of} | {aim} % | {share:.0} % | {met} |");
     }
     text
 }

@@ -8,7 +8,7 @@ use alloy_signer::SignerSync;
 use alloy_signer_local::PrivateKeySigner;
 use serde_json::Value;
 
-use super::{Order, Signed, number, text};
+use crate::orders::peer::{Order, Signed, number, text};
 
 pub(super) fn sign(order: &Order) -> Signed {
     let mut result = order.result();

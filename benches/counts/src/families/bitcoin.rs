@@ -11,9 +11,10 @@ use countersign::bitcoin::bitcoin::psbt::Psbt;
 use countersign::bitcoin::bitcoin::secp256k1::{All, Message, SecretKey};
 use countersign::bitcoin::bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache, TapSighashType};
 use countersign::bitcoin::bitcoin::{Transaction, TxOut};
+use countersign::chains::taproot::{Htlc, InternalKey};
 use serde_json::Value;
 
-use super::{Work, artefacts, text};
+use crate::floor::{Work, artefacts, text};
 
 pub(super) fn floor(case: &Value) -> Vec<Work> {
     let secp = Secp256k1::new();
@@ -94,4 +95,22 @@ fn coin(psbt: &Psbt, index: usize) -> TxOut {
         input.non_witness_utxo.as_ref().expect("a coin").output[outpoint.vout as usize].clone()
     };
     input.witness_utxo.clone().unwrap_or_else(whole)
+}
+
+/// Returns the work for a taproot output: the points of both parties, three leaves, two branches, and the tweak of a
+/// known internal key.
+pub(super) fn taproot(secret_hash: [u8; 32]) -> Work {
+    // The point of BIP-341 without a known secret key, and the generator.
+    let [point, key] = [
+        "50929b74c1a04954b78b4b6035e97a5e078a5a0f28ec96d547bfee9ace803ac0",
+        "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+    ]
+    .map(|digits| hex::decode(digits).expect("hex").try_into().expect("32 bytes"));
+    let htlc = Htlc { internal_key: point, initiator: key, redeemer: point, secret_hash, timelock: 144 };
+    let internal = InternalKey::lift(point).expect("a point");
+    Box::new(move || {
+        let htlc = black_box(htlc);
+        black_box([htlc.initiator, htlc.redeemer].map(InternalKey::lift));
+        black_box(htlc.output_under(&internal).expect("an output"));
+    })
 }

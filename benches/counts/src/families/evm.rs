@@ -7,7 +7,7 @@ use secp256k1::{All, Message, PublicKey, Secp256k1, SecretKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{Work, artefacts, bytes, bytes32, sha256};
+use crate::floor::{Work, artefacts, bytes, bytes32, sha256};
 
 /// Signs digests. Each signature must appear in an expected text.
 struct Signer {

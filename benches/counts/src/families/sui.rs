@@ -14,7 +14,7 @@ use sui_crypto::Signer as _;
 use sui_crypto::secp256k1::Secp256k1PrivateKey;
 use sui_crypto::secp256r1::Secp256r1PrivateKey;
 
-use super::{Work, artefacts, bytes32, text};
+use crate::floor::{Work, artefacts, bytes32, text};
 
 pub(super) fn floor(case: &Value) -> Vec<Work> {
     let secret = text(&case["wallet"]["secret_key"]);

@@ -9,7 +9,7 @@ use countersign::solana::address::{ASSOCIATED_TOKEN_PROGRAM, TOKEN_2022_PROGRAM,
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde_json::Value;
 
-use super::{Work, artefacts, bytes, text};
+use crate::floor::{Work, artefacts, bytes, text};
 use crate::steps::REGISTRY;
 
 pub(super) fn floor(case: &Value) -> Vec<Work> {

@@ -6,7 +6,7 @@ use starknet_core::types::typed_data::TypedData;
 use starknet_crypto::poseidon_hash_many;
 use starknet_signers::SigningKey;
 
-use super::{Order, Signed, number};
+use crate::orders::peer::{Order, Signed, number};
 
 pub(super) fn sign(order: &Order) -> Signed {
     let mut result = order.result();

@@ -6,7 +6,7 @@ use solana_keypair::Keypair;
 use solana_signer::Signer;
 use solana_transaction::versioned::VersionedTransaction;
 
-use super::{Order, Signed};
+use crate::orders::peer::{Order, Signed};
 
 pub(super) fn sign(order: &Order) -> Signed {
     let result = order.result();

@@ -8,7 +8,7 @@ use sui_crypto::ed25519::Ed25519PrivateKey;
 use sui_crypto::simple::SimpleKeypair;
 use sui_sdk_types::{Address, GasPayment, ObjectReference, Transaction, TransactionExpiration};
 
-use super::{Order, Signed, bytes, number, text};
+use crate::orders::peer::{Order, Signed, bytes, number, text};
 
 pub(super) fn sign(order: &Order) -> Signed {
     let (mut result, wallet) = (order.result(), &order.wallet);

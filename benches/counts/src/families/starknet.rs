@@ -9,7 +9,7 @@ use pathfinder_crypto::{Felt as PathfinderFelt, MontFelt};
 use serde_json::Value;
 use starknet_crypto::rfc6979_generate_k;
 
-use super::{Work, artefacts, text};
+use crate::floor::{Work, artefacts, text};
 
 fn felt(value: &Value) -> Felt {
     Felt::from_hex(text(value)).expect("a felt")

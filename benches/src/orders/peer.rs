@@ -1,43 +1,23 @@
 //! What wallets in Rust do today: parse the response, then build and sign with the usual SDK, without checks.
 
-mod bitcoin;
-mod evm;
-mod solana;
-mod starknet;
-mod sui;
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use countersign::Family;
 use serde_json::Value;
 
 use super::{Artefacts, Contender};
 use crate::member;
 
 /// What a wallet has in memory, and the text that it receives.
-pub(super) struct Order {
-    request: Value,
-    wallet: Value,
+pub(crate) struct Order {
+    pub(crate) request: Value,
+    pub(crate) wallet: Value,
     response: String,
 }
 
 /// Signatures and transactions of one order, each with its pointer.
-type Signed = Vec<(String, String)>;
-type Sign = fn(&Order) -> Signed;
-
-/// Returns the peer of a family. Tron has none, because every crate is a client of a node and cannot build
-/// transactions itself.
-pub(super) fn of(family: Family) -> Option<Sign> {
-    match family {
-        Family::Evm => Some(evm::sign),
-        Family::Starknet => Some(starknet::sign),
-        Family::Solana => Some(solana::sign),
-        Family::Sui => Some(sui::sign),
-        Family::Bitcoin => Some(bitcoin::sign),
-        _ => None,
-    }
-}
+pub(crate) type Signed = Vec<(String, String)>;
+pub(crate) type Sign = fn(&Order) -> Signed;
 
 pub(super) struct Peer {
     orders: Vec<Order>,
@@ -69,25 +49,25 @@ impl Contender for Peer {
 }
 
 impl Order {
-    fn result(&self) -> Value {
+    pub(crate) fn result(&self) -> Value {
         let mut body: Value = serde_json::from_str(&self.response).expect("JSON");
         body["result"].take()
     }
 
-    fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         text(&self.wallet["secret_key"])
     }
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is not text"))
 }
 
 /// Returns a number in any of its formats as text.
-fn number(value: &Value) -> String {
+pub(crate) fn number(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn bytes(digits: &str) -> Vec<u8> {
+pub(crate) fn bytes(digits: &str) -> Vec<u8> {
     hex::decode(digits.trim_start_matches("0x")).expect("hex")
 }

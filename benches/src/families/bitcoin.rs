@@ -17,7 +17,7 @@ use bitcoin::{
 };
 use serde_json::Value;
 
-use super::{Order, Signed, bytes, number, text};
+use crate::orders::peer::{Order, Signed, bytes, number, text};
 
 static SECP: LazyLock<Secp256k1<All>> = LazyLock::new(Secp256k1::new);
 
