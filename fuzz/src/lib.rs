@@ -8,23 +8,27 @@ pub mod reader;
 
 use std::sync::LazyLock;
 
-use countersign::{CreateOrder, Family, Policy, Proposal, Registry, json};
+use countersign::{CreateOrder, Family, Policy, Proposal, Registry, for_each_family, json};
 use countersign_json::line::Case;
 
 /// The registry of the fixtures.
 pub static REGISTRY: LazyLock<Registry> =
     LazyLock::new(|| Registry::from_json(include_bytes!("../../fixtures/registry.json")).expect("the fixtures' registry is valid"));
 
+/// Includes the file of each family in a folder of the fixtures.
+macro_rules! files {
+    ([$folder:literal] $($feature:literal $family:ident $module:ident,)*) => {
+        &[$((Family::$family, include_str!(concat!("../../fixtures/", $folder, "/", stringify!($module), ".jsonl")))),*]
+    };
+}
+
+const CASES: &[(Family, &str)] = for_each_family! { files! ["accept"] };
+/// The recorded conversations with nodes.
+const CONVERSATIONS: &[(Family, &str)] = for_each_family! { files! ["readers"] };
+
 /// Returns the fixtures of a family, one on each line.
 pub fn cases(family: Family) -> &'static str {
-    match family {
-        Family::Evm => include_str!("../../fixtures/accept/evm.jsonl"),
-        Family::Tron => include_str!("../../fixtures/accept/tron.jsonl"),
-        Family::Starknet => include_str!("../../fixtures/accept/starknet.jsonl"),
-        Family::Solana => include_str!("../../fixtures/accept/solana.jsonl"),
-        Family::Sui => include_str!("../../fixtures/accept/sui.jsonl"),
-        _ => include_str!("../../fixtures/accept/bitcoin.jsonl"),
-    }
+    CASES.iter().find(|(of, _)| *of == family).expect("every family has fixtures").1
 }
 
 /// Returns the first fixture of a family.

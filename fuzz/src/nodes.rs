@@ -26,7 +26,7 @@ use countersign_transport::{Request, Response, Transport, TransportError, Transp
 use serde_json::{Map, Value, json as value};
 
 use crate::bytes::Bytes;
-use crate::{REGISTRY, cases, lie};
+use crate::{CONVERSATIONS, REGISTRY, cases, lie};
 
 /// After this many requests, nothing is answered any more. No question needs as many.
 const MAX_SENT: usize = 256;
@@ -238,16 +238,8 @@ fn recoveries(order: &Verified) -> Vec<(Recovery, String, String)> {
 
 /// Returns the answers of `fixtures/readers`.
 fn answers() -> HashMap<String, Vec<Vec<u8>>> {
-    let files = [
-        include_str!("../../fixtures/readers/evm.jsonl"),
-        include_str!("../../fixtures/readers/tron.jsonl"),
-        include_str!("../../fixtures/readers/starknet.jsonl"),
-        include_str!("../../fixtures/readers/solana.jsonl"),
-        include_str!("../../fixtures/readers/sui.jsonl"),
-        include_str!("../../fixtures/readers/bitcoin.jsonl"),
-    ];
     let mut answers: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
-    for line in files.iter().flat_map(|file| file.lines()) {
+    for line in CONVERSATIONS.iter().flat_map(|(_, file)| file.lines()) {
         let conversation: Value = serde_json::from_str(line).expect("a conversation is JSON");
         for round in conversation["rounds"].as_array().expect("rounds") {
             let [requests, replies] = ["requests", "answers"].map(|name| round[name].as_array().expect("an array"));
