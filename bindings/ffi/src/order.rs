@@ -28,7 +28,7 @@ impl Order {
         Ok(Self(objects::verify(&documents, &registry.0, &policy.unwrap_or_default().0)?))
     }
 
-    /// Returns the family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`.
+    /// Returns the family that signs, such as `evm`.
     pub fn family(&self) -> String {
         self.0.family().name().to_owned()
     }
@@ -100,9 +100,8 @@ impl Order {
     /// Finds the payment of an order by what a transaction did, and returns the id of the transaction. Use it with wallets that send in a
     /// form of their own: by a bundler, a relay, the owners of a Safe or the members of a multisig.
     ///
-    /// `effect` is JSON (`docs/spec/batch.md#bundled-calls`): on EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on
-    /// Tron `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`. The wallet or node is trusted for this: read the
-    /// source leg before the secret is released.
+    /// `effect` is JSON that the wallet or node returned for a method that `docs/spec/batch.md#bundled-calls` lists, such as
+    /// `wallet_getCallsStatus` or `eth_getTransactionReceipt`. It is trusted for this: read the source leg before the secret is released.
     pub fn find_payment(&self, effect: Vec<u8>) -> Result<String> {
         Ok(objects::find_payment(&self.0, &effect)?)
     }
@@ -235,7 +234,7 @@ impl Key {
         self.0.family().name().to_owned()
     }
 
-    /// Returns the account that the key controls; none on Starknet and Bitcoin-like chains, where it does not follow from the key.
+    /// Returns the account that the key controls; none on chains where it does not follow from the key.
     pub fn account(&self) -> Option<String> {
         self.0.account()
     }
@@ -340,7 +339,7 @@ mod tests {
         }
         assert!(error(find(&json!({"status": 100}))).starts_with("transaction_mismatch"));
         assert!(error(find(&json!({"status": 200}))).contains("no receipts"));
-        let (other, _) = fixture("sui-native");
+        let (other, _) = fixture("bitcoin-p2wpkh");
         assert!(error(other.find_payment(receipt.to_string().into_bytes())).starts_with("unsupported_family"));
     }
 

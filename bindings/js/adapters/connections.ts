@@ -212,7 +212,7 @@ export function esplora(base: string | URL, options: HttpOptions = {}): Connecti
   return http(base, options);
 }
 
-/** A connection to an HTTP interface: Tron's, and Sui's gRPC-web. */
+/** A connection to an HTTP interface, for readers whose requests are of the kinds `get` and `post`, also by gRPC-web. */
 export function http(base: string | URL, options: HttpOptions = {}): Connection {
   const root = `${base}`.replace(/\/+$/, "");
   return (requests, signal) =>

@@ -1022,6 +1022,24 @@ export interface BitcoinSignature {
   readonly publicKey: string;
 }
 
+/** The wallet context of a family, for `Order.prepare`. */
+export type WalletContext =
+  | EvmWallet
+  | TronWallet
+  | StarknetWallet
+  | SolanaWallet
+  | SuiWallet
+  | BitcoinWallet;
+
+/** The wallet context of a recovery, for `Recovery.prepare`. */
+export type RecoveryContext =
+  | EvmRecovery
+  | TronRecovery
+  | StarknetRecovery
+  | SolanaRecovery
+  | SuiRecovery
+  | BitcoinRecovery;
+
 /** Members that are decimal text in the JSON of the module, and bigint here. @internal */
 export const BIGINT_MEMBERS: ReadonlySet<string> = new Set(["amount", "number"]);
 

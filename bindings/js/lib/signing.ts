@@ -67,8 +67,8 @@ export class UnsignedOrder extends Made {
    * Proves a signature of an external signer and attaches it. A refused signature changes nothing.
    *
    * @param name - The name of the request. A signed PSBT has the name `psbt`.
-   * @param signature - In its family's usual form: hex or bytes on EVM, Tron and Bitcoin, base58 or bytes on Solana, base64 on Sui,
-   *   an array of felts on Starknet; `{ contract }` for a contract wallet on EVM chains.
+   * @param signature - In its family's usual form, as `docs/spec/batch.md#external-signatures` lists them: text or bytes, an array of
+   *   felts, or `{ contract }` for a contract wallet.
    */
   attach(name: string, signature: Signature): void {
     const [request, proof] = [text(name, "name"), signatureText(signature)];

@@ -98,21 +98,3 @@ export interface BatchResponse {
   /** The number of calls in the batch. */
   readonly calls: number;
 }
-
-/** The wallet context of a family, for {@link Order.prepare}. */
-export type WalletContext =
-  | shapes.EvmWallet
-  | shapes.TronWallet
-  | shapes.StarknetWallet
-  | shapes.SolanaWallet
-  | shapes.SuiWallet
-  | shapes.BitcoinWallet;
-
-/** The wallet context of a recovery, for {@link Recovery.prepare}. */
-export type RecoveryContext =
-  | shapes.EvmRecovery
-  | shapes.TronRecovery
-  | shapes.StarknetRecovery
-  | shapes.SolanaRecovery
-  | shapes.SuiRecovery
-  | shapes.BitcoinRecovery;

@@ -51,7 +51,7 @@ impl Order {
         .map_err(raise)
     }
 
-    /// The family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`.
+    /// The family that signs, such as `evm`.
     #[getter]
     fn family(&self) -> &'static str {
         self.0.family().name()
@@ -143,15 +143,15 @@ impl Order {
     /// wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
     ///
     /// Args:
-    ///     effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
-    ///         `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
+    ///     effect: JSON that the wallet or node returned for a method that docs/spec/batch.md of the project lists, such as
+    ///         `wallet_getCallsStatus` or `eth_getTransactionReceipt`.
     ///
     /// Returns:
-    ///     The id of the transaction that paid: its hash, or its first signature on Solana.
+    ///     The id of the transaction that paid, as explorers show it.
     ///
     /// Raises:
     ///     Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or with
-    ///         `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
+    ///         `unsupported_family` for a source of a family without such a method.
     fn find_payment(&self, effect: Text) -> PyResult<String> {
         objects::find_payment(&self.0, effect.as_bytes()).map_err(raise)
     }

@@ -167,7 +167,7 @@ class Order:
         """
     @property
     def family(self) -> Family:
-        """The family that signs: `evm`, `tron`, `starknet`, `solana`, `sui` or `bitcoin`."""
+        """The family that signs, such as `evm`."""
     @property
     def order_id(self) -> str:
         """The order's id."""
@@ -232,15 +232,15 @@ class Order:
         wallet or node that returned the JSON is trusted for this: whether the payment is final, a reader of the source leg decides.
 
         Args:
-            effect: JSON. On EVM what `wallet_getCallsStatus` or `eth_getTransactionReceipt` returned; on Tron
-                `gettransactioninfobyid`; on Starknet `starknet_getTransactionReceipt`; on Solana `getTransaction`, not with `jsonParsed`.
+            effect: JSON that the wallet or node returned for a method that docs/spec/batch.md of the project lists, such as
+                `wallet_getCallsStatus` or `eth_getTransactionReceipt`.
 
         Returns:
-            The id of the transaction that paid: its hash, or its first signature on Solana.
+            The id of the transaction that paid, as explorers show it.
 
         Raises:
             Refusal: With the code `transaction_mismatch` if the transaction failed, is not confirmed or does not show the payment, or with
-                `unsupported_family` for a source that is Sui or a Bitcoin-like chain.
+                `unsupported_family` for a source of a family without such a method.
         """
     def prepare(self, wallet: _Text | WalletContext) -> UnsignedOrder:
         """Adds the wallet's nonce, fees or coins. May be called again, as often as they change.

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 ";
 
 /// The unions over all families, with their doc comments. A context ends with what is before `Context` here.
-const UNIONS: [(&str, &str); 2] = [
+pub(crate) const UNIONS: [(&str, &str); 2] = [
     ("WalletContext", "The wallet context of a family, for `Order.prepare`."),
     ("RecoveryContext", "The wallet context of a recovery, for `Recovery.prepare`."),
 ];
+
+/// Returns the names of a union's types.
+pub(crate) fn members(union: &str) -> impl Iterator<Item = &'static str> {
+    let suffix = union.strip_suffix("Context").unwrap();
+    INPUTS.iter().map(|shape| shape.name).filter(move |name| name.ends_with(suffix))
+}
 
 /// Returns the names of what is in the module; TypeScript has them too.
 pub(crate) fn names() -> Vec<&'static str> {
@@ -50,9 +56,7 @@ pub(crate) fn write() -> String {
     write!(text, "\nelse:\n    from countersign_swap._native import {}\n", values.join(", ")).unwrap();
     INPUTS.iter().for_each(|shape| typed_dict(&mut text, shape));
     for (union, doc) in UNIONS {
-        let suffix = union.strip_suffix("Context").unwrap();
-        let names: String =
-            INPUTS.iter().filter(|shape| shape.name.ends_with(suffix)).map(|shape| format!("    {},\n", shape.name)).collect();
+        let names: String = members(union).map(|name| format!("    {name},\n")).collect();
         write!(text, "\n{union}: TypeAlias = Union[\n{names}]\n\"\"\"{doc}\"\"\"\n").unwrap();
     }
     text

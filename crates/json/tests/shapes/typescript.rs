@@ -5,6 +5,7 @@ use std::fmt::Write;
 use countersign_json::objects::words;
 
 use crate::model::{INPUTS, OUTPUTS, Shape, Type, camel, doc, members_of_type};
+use crate::python::{UNIONS, members};
 
 const HEAD: &str = "\
 // Generated from the lists of crates/json by `UPDATE=1 cargo test -p countersign-json --test shapes`. Do not edit.
@@ -27,6 +28,10 @@ pub(crate) fn write() -> String {
     }
     OUTPUTS.iter().for_each(|shape| interface(&mut text, shape, false));
     INPUTS.iter().for_each(|shape| interface(&mut text, shape, true));
+    for (union, doc) in UNIONS {
+        let names: String = members(union).map(|name| format!("\n  | {name}")).collect();
+        write!(text, "\n{}export type {union} ={names};\n", comment("", doc)).unwrap();
+    }
     for (name, doc, shapes, types) in [
         ("BIGINT_MEMBERS", "Members that are decimal text in the JSON of the module, and bigint here.", &OUTPUTS, ["Decimal"].as_slice()),
         ("BYTE_MEMBERS", "Members of signing requests that are hex in the JSON of the module, and bytes here.", &OUTPUTS, &["Hex"]),
