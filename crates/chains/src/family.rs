@@ -97,13 +97,16 @@ impl Network {
     }
 }
 
+/// Parses what follows the `:` in the id of a network.
+type ParseNetwork = fn(&str) -> Option<Network>;
+
 /// What differs between the families, and every build knows.
 pub(crate) struct Rules {
     pub(crate) name: &'static str,
     /// The unit of timelocks: `blocks`, `slots` or `ms`.
     pub(crate) timelock_unit: &'static str,
     /// What precedes the `:` in the ids of the family's networks, each with the parser of what follows.
-    pub(crate) networks: &'static [(&'static str, fn(&str) -> Option<Network>)],
+    pub(crate) networks: &'static [(&'static str, ParseNetwork)],
     /// Parses an address of one of the family's networks.
     pub(crate) address: fn(&Network, &str) -> Result<Account, AddressError>,
     /// Formats an account as users write it. `None` is `0x` and the canonical bytes in hex.
