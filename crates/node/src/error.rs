@@ -173,6 +173,12 @@ impl NodeError {
         }
     }
 
+    /// Returns whether this says no, and not only that there is no answer.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
     /// Returns whether the same request may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {

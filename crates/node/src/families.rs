@@ -1,11 +1,7 @@
-//! The families of connected chains. The families import `nodes`, and only this file imports the families.
+//! What connected chains of all families do.
 
-use countersign::reader::HtlcQuorum;
-use countersign::{
-    Family, Transaction, U256,
-    evidence::{HtlcTerms, Precondition},
-    trust::Asset,
-};
+use countersign::{Family, SignedOrder, Transaction, U256, VerifiedOrder, evidence::Precondition, trust::Asset};
+use countersign_core::family::ChainFamily;
 use countersign_transport::Transport;
 
 use crate::contracts::Description;
@@ -37,68 +33,6 @@ macro_rules! with_chain {
 }
 
 impl<T: Transport> Nodes<T> {
-    /// Returns a connected Bitcoin-like chain.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "bitcoin")]
-    pub fn bitcoin(&self, chain: &str) -> Result<crate::bitcoin::BitcoinChain<'_, T>, NodeError> {
-        crate::bitcoin::BitcoinChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected EVM chain.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "evm")]
-    pub fn evm(&self, chain: &str) -> Result<crate::evm::EvmChain<'_, T>, NodeError> {
-        crate::evm::EvmChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Solana cluster.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is a cluster that this crate does
-    /// not support.
-    #[cfg(feature = "solana")]
-    pub fn solana(&self, chain: &str) -> Result<crate::solana::SolanaChain<'_, T>, NodeError> {
-        crate::solana::SolanaChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Starknet network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "starknet")]
-    pub fn starknet(&self, chain: &str) -> Result<crate::starknet::StarknetChain<'_, T>, NodeError> {
-        crate::starknet::StarknetChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Sui network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is neither the main network nor
-    /// the test network.
-    #[cfg(feature = "sui")]
-    pub fn sui(&self, chain: &str) -> Result<crate::sui::SuiChain<'_, T>, NodeError> {
-        crate::sui::SuiChain::new(self.connection(chain)?)
-    }
-
-    /// Returns a connected Tron network.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
-    #[cfg(feature = "tron")]
-    pub fn tron(&self, chain: &str) -> Result<crate::tron::TronChain<'_, T>, NodeError> {
-        crate::tron::TronChain::new(self.connection(chain)?)
-    }
-
     /// Reads the newest block of one endpoint of a chain. `index` counts the endpoints from 0, in the order of
     /// [`Endpoints::all`](crate::Endpoints::all).
     ///
@@ -146,11 +80,9 @@ impl<T: Transport> Nodes<T> {
     /// Reads a transaction that was sent, with its signatures, by its id as explorers show it; `None` if the chain does not know it. The
     /// endpoints must agree. Compare it with the order by [`Verified::matches`](countersign::Verified::matches).
     ///
-    /// An endpoint can withhold a transaction, but not change what is signed, because the id follows from it. The id does not cover the
-    /// witnesses on Bitcoin-like chains, the signatures on Tron, Starknet and Sui, and those after the first on Solana; that a transaction is
-    /// of a kind that is not read can be claimed on EVM and Starknet. In these only the number of endpoints that must agree protects. On
-    /// Solana only finalized transactions are found, and through the RPC of a Bitcoin-like node only those in its mempool, unless it has a
-    /// transaction index.
+    /// An endpoint can withhold a transaction, but not change what its id covers. The family's `reader::Sent` says what that is, and which
+    /// transactions are found: finalized ones on Solana, for example. In everything else only the number of endpoints that must agree
+    /// protects: in the witnesses on Bitcoin-like chains, in further signatures, in a claim that a transaction is of a kind that is not read.
     ///
     /// # Errors
     ///
@@ -163,37 +95,48 @@ impl<T: Transport> Nodes<T> {
     }
 }
 
-/// Gives the chains of each family the methods that all families share.
+/// What a connected chain does in a way of its own. A default is that of families in which there is nothing to ask.
+pub(crate) trait FamilyChain {
+    type Family: ChainFamily;
+
+    /// Returns whether a transaction paid an order by its effect: see [`Nodes::find_payment`].
+    async fn paid(&self, order: &VerifiedOrder<Self::Family>, id: &str) -> Result<bool, NodeError> {
+        let _ = (order, id);
+        Ok(false)
+    }
+
+    /// Checks that the chain accepts who has signed a payment: see [`Nodes::check_signed`].
+    async fn check_signed(&self, order: &SignedOrder<Self::Family>) -> Result<(), NodeError> {
+        let _ = order;
+        Ok(())
+    }
+}
+
+/// Gives a chain the methods that those of all families share.
 macro_rules! shared_methods {
-    ($($feature:literal $chain:path;)*) => {
-        $(#[cfg(feature = $feature)]
-        impl<T: Transport> $chain {
-            /// Reads the state of an HTLC: see [`Nodes::htlc`].
+    ($chain:ident) => {
+        impl<T: Transport> $chain<'_, T> {
+            /// Reads the state of an HTLC: see [`Nodes::htlc`](crate::Nodes::htlc).
             ///
             /// # Errors
             ///
-            /// Returns the same errors as [`Nodes::htlc`].
-            pub async fn htlc(&self, terms: &HtlcTerms) -> Result<HtlcQuorum, NodeError> {
+            /// Returns the same errors as [`Nodes::htlc`](crate::Nodes::htlc).
+            pub async fn htlc(
+                &self,
+                terms: &countersign::evidence::HtlcTerms,
+            ) -> Result<countersign::reader::HtlcQuorum, $crate::NodeError> {
                 self.connection.nodes.htlc(terms).await
             }
 
-            /// Sends a signed transaction: see [`Nodes::broadcast`].
+            /// Sends a signed transaction: see [`Nodes::broadcast`](crate::Nodes::broadcast).
             ///
             /// # Errors
             ///
-            /// Returns the same errors as [`Nodes::broadcast`].
-            pub async fn broadcast(&self, id: &str, payload: &str) -> Result<(), NodeError> {
+            /// Returns the same errors as [`Nodes::broadcast`](crate::Nodes::broadcast).
+            pub async fn broadcast(&self, id: &str, payload: &str) -> Result<(), $crate::NodeError> {
                 self.connection.nodes.broadcast(self.connection.name, id, payload).await
             }
-        })*
+        }
     };
 }
-
-shared_methods! {
-    "bitcoin" crate::bitcoin::BitcoinChain<'_, T>;
-    "evm" crate::evm::EvmChain<'_, T>;
-    "solana" crate::solana::SolanaChain<'_, T>;
-    "starknet" crate::starknet::StarknetChain<'_, T>;
-    "sui" crate::sui::SuiChain<'_, T>;
-    "tron" crate::tron::TronChain<'_, T>;
-}
+pub(crate) use shared_methods;

@@ -9,6 +9,7 @@ use countersign::{
     trust::Asset,
     wire::RequestedLeg,
 };
+use countersign_core::reader::Urgency;
 use countersign_transport::{Chains as _, Transport};
 use futures_util::future::join_all;
 
@@ -147,7 +148,7 @@ impl<'a> End<'a> {
             #[cfg(feature = "tron")]
             permission: None,
             has_relayer: false,
-            bid: Bid { speed, policy, pays_limit: false },
+            bid: Bid { speed, policy, urgency: Urgency::CanWait },
             stage,
         }
     }

@@ -1,15 +1,12 @@
 //! Prepares verified orders for signing, with the wallet context that their chains report: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
-#[cfg(any(feature = "starknet", feature = "sui"))]
-use countersign::{Code, U256, report::TypedValue};
 use countersign::{Policy, Signed, Unsigned, Verified};
-#[cfg(any(feature = "starknet", feature = "sui"))]
-use countersign_core::reader::Expense;
-use countersign_core::reader::Submission;
+use countersign_core::reader::{Submission, Urgency};
 use countersign_transport::Transport;
 
 use crate::error::NodeError;
+use crate::families::FamilyChain;
 use crate::nodes::{Nodes, Speed};
 
 /// What a redemption or a refund may offer for a place in a block.
@@ -17,27 +14,7 @@ use crate::nodes::{Nodes, Speed};
 pub(crate) struct Bid<'p> {
     pub(crate) speed: Speed,
     pub(crate) policy: &'p Policy,
-    /// Whether the limit of the policy is paid where the chain asks for more: once the secret is out, a slow redemption is better than
-    /// none.
-    pub(crate) pays_limit: bool,
-}
-
-impl Bid<'_> {
-    /// Returns the price to offer where the chain asks for `asked` and the policy allows `limit`. If that is less than `min`, below which
-    /// no node would take the transaction, the price is not lowered, and the policy refuses it.
-    #[cfg(any(feature = "bitcoin", feature = "evm", feature = "solana", feature = "sui", feature = "tron"))]
-    pub(crate) const fn offer(self, asked: u128, min: u128, limit: u128) -> u128 {
-        if self.pays_limit && asked > limit && min <= limit { limit } else { asked }
-    }
-
-    /// Returns what a preflight says. Once the secret is out, one that too few endpoints answer stops nothing; what it refuses is refused.
-    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
-    pub(crate) fn unless_unknown<V>(self, preflight: Result<V, NodeError>) -> Result<(), NodeError> {
-        match preflight {
-            Err(error) if !self.pays_limit || matches!(error, NodeError::Refused(_)) => Err(error),
-            _ => Ok(()),
-        }
-    }
+    pub(crate) urgency: Urgency,
 }
 
 /// Calls a method of the connected chain whose family a state has.
@@ -117,19 +94,22 @@ impl<T: Transport> Nodes<T> {
     /// Returns [`NodeError::Refused`] if the signatures will not be accepted. Returns another [`NodeError`] if no endpoint answers or too few
     /// of them agree.
     pub async fn check_signed(&self, signed: &Signed) -> Result<(), NodeError> {
-        match signed {
-            #[cfg(feature = "evm")]
-            Signed::Evm(order) => match if_connected(self.evm(order.chain()))? {
-                Some(chain) => chain.check_gasless(order).await,
-                None => Ok(()),
-            },
-            #[cfg(feature = "tron")]
-            Signed::Tron(order) => match if_connected(self.tron(order.chain()))? {
-                Some(chain) => chain.check_signers(order).await,
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        macro_rules! check {
+            ([] $($feature:literal $family:ident $module:ident,)*) => {
+                match signed {
+                    $(
+                        #[cfg(feature = $feature)]
+                        Signed::$family(order) => match self.$module(order.chain()) {
+                            Ok(chain) => chain.check_signed(order).await,
+                            Err(NodeError::NotConnected(_)) => Ok(()),
+                            Err(error) => Err(error),
+                        },
+                    )*
+                    _ => Ok(()),
+                }
+            };
         }
+        countersign::for_each_family! { check! [] }
     }
 
     /// Prepares a payment on a Bitcoin-like chain that replaces one that was sent and is not in a block, for a higher fee. It spends the same
@@ -173,7 +153,7 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
-        self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: false }).await
+        self.recovery_with(recovery, chain, account, Bid { speed, policy, urgency: Urgency::CanWait }).await
     }
 
     /// Prepares a redemption as [`Nodes::prepare_recovery`] does, whose secret others may know already. Where the chain asks for more than
@@ -192,7 +172,7 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
-        self.recovery_with(recovery, chain, account, Bid { speed, policy, pays_limit: true }).await
+        self.recovery_with(recovery, chain, account, Bid { speed, policy, urgency: Urgency::SecretIsOut }).await
     }
 
     /// Checks what a redemption that is built offline, from a wallet context, assumes about its chain. On Solana it must name the account that
@@ -218,13 +198,12 @@ impl<T: Transport> Nodes<T> {
     /// It is a new transaction on every chain, because a single endpoint may have kept the first one to itself. Two of them do each other
     /// no harm, because an HTLC ends once:
     ///
-    /// | chain | the new transaction | what becomes of the other one |
+    /// | what orders transactions | the new transaction | what becomes of the other one |
     /// |---|---|---|
-    /// | Bitcoin-like | spends the same output for a higher fee | it conflicts |
-    /// | EVM, Starknet | has the same nonce and higher fees, or the current nonce if that was taken | it conflicts, or reverts |
-    /// | Solana | has a new blockhash and a higher price | it fails, because the swap account is closed |
-    /// | Sui | pays a higher price, with other coins if the sender has any | it conflicts, or aborts |
-    /// | Tron | has a new reference block | it reverts |
+    /// | the output that they spend | spends the same output for a higher fee | it conflicts |
+    /// | a nonce of the sender | has the same nonce and higher fees, or the current nonce if that was taken | it conflicts, or reverts |
+    /// | the versions of objects | pays a higher price, with other coins if the sender has any | it conflicts, or aborts |
+    /// | only a recent block | refers to a new one, for a higher price if the chain has prices | it fails, because the HTLC has ended |
     ///
     /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else. Where the chain asks for more than the
     /// policy allows, the limit of the policy is paid, as long as that is enough to take the other one's place.
@@ -244,51 +223,7 @@ impl<T: Transport> Nodes<T> {
         speed: Speed,
         policy: &Policy,
     ) -> Result<Unsigned, NodeError> {
-        let bid = Bid { speed, policy, pays_limit: true };
+        let bid = Bid { speed, policy, urgency: Urgency::SecretIsOut };
         countersign::for_each_family! { on_chain! [self chain, recovery, Recovery.prepare_replacement(recovery, account, sent, bid)] }
-    }
-}
-
-/// Adds what a redemption or a refund costs and pays to the refusal of its fee. `limit` is the name of the policy's limit.
-#[cfg(any(feature = "starknet", feature = "sui"))]
-pub(crate) fn explain_fee(error: NodeError, limit: &str, expense: impl FnOnce(U256) -> Expense) -> NodeError {
-    match error {
-        NodeError::Refused(refusal) if refusal.code() == Code::GasLimitTooHigh => match refusal.actual() {
-            Some(TypedValue::Number(cost)) => expense(*cost).explain(refusal, limit).into(),
-            _ => refusal.into(),
-        },
-        other => other,
-    }
-}
-
-/// Returns `None` for a chain that is not connected.
-#[cfg(any(feature = "evm", feature = "tron"))]
-fn if_connected<C>(chain: Result<C, NodeError>) -> Result<Option<C>, NodeError> {
-    match chain {
-        Ok(chain) => Ok(Some(chain)),
-        Err(NodeError::NotConnected(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use countersign::{Code, Refusal};
-
-    use super::*;
-
-    /// The rule of every family's redemption and refund.
-    #[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "sui", feature = "tron"))]
-    #[test]
-    fn an_unknown_preflight_stops_only_what_shows_the_secret_for_the_first_time() {
-        let policy = Policy::default();
-        for pays_limit in [false, true] {
-            let bid = Bid { speed: Speed::Normal, policy: &policy, pays_limit };
-            let unknown = NodeError::NotConnected("base".to_owned());
-            assert_eq!(bid.unless_unknown::<()>(Err(unknown)).is_ok(), pays_limit);
-            let refused = Refusal::new(Code::InsufficientFunds, "/balance").into();
-            assert!(bid.unless_unknown::<()>(Err(refused)).is_err());
-            assert!(bid.unless_unknown(Ok(())).is_ok());
-        }
     }
 }

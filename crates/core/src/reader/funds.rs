@@ -78,6 +78,15 @@ impl Expense {
         refusal.with_reason(format!("{}: above the policy's {limit}, so wait for lower fees while the timelock allows it", self.text()))
     }
 
+    /// Explains the refusal of a fee above the policy by what the cost in it means. Any other refusal stays as it is.
+    #[must_use]
+    pub fn explain_cost(refusal: Refusal, limit: &str, expense: impl FnOnce(U256) -> Self) -> Refusal {
+        match refusal.actual() {
+            Some(TypedValue::Number(cost)) if refusal.code() == Code::GasLimitTooHigh => expense(*cost).explain(refusal, limit),
+            _ => refusal,
+        }
+    }
+
     /// Returns what to say of a transaction that pays the limit of the policy although the chain asks for more.
     #[must_use]
     pub fn at_limit(&self, limit: &str) -> String {

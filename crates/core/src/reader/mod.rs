@@ -31,6 +31,7 @@ mod request;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod urgency;
 
 use std::fmt;
 
@@ -45,6 +46,7 @@ pub use known::Known;
 pub use quorum::{Agree, Doubt, Quorum, Verdict};
 pub use request::{Format, Request};
 pub use shown::{Head, Sent, Submission};
+pub use urgency::Urgency;
 
 use crate::json::{self, Cursor, Value};
 use crate::report::Refusal;

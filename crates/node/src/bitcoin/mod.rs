@@ -9,6 +9,7 @@ mod payment;
 mod preconditions;
 mod prepare;
 mod send;
+mod sent;
 mod wallet;
 
 use countersign::bitcoin::Chain;
@@ -17,7 +18,8 @@ use countersign_transport::Transport;
 
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 pub use countersign::bitcoin::reader::TransactionStatus;
 pub use wallet::FeeEstimate;
@@ -28,6 +30,19 @@ pub struct BitcoinChain<'n, T> {
     pub(crate) connection: Connection<'n, T>,
     chain: Chain,
 }
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected Bitcoin-like chain.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
+    pub fn bitcoin(&self, chain: &str) -> Result<BitcoinChain<'_, T>, NodeError> {
+        BitcoinChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { BitcoinChain }
 
 impl<'n, T: Transport> BitcoinChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {

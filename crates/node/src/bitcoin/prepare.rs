@@ -78,7 +78,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
         let (median, limit) = (self.median_fee_rate(bid.speed).await?.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
         let asked = if recovery.role() == Role::Redeem { higher(median, self.chain.min_fee_rate()) } else { median };
-        let offered = bid.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
+        let offered = bid.urgency.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
         let is_lowered = offered < per_thousand(asked).to_sat().into();
         Ok((if is_lowered { limit } else { asked }, is_lowered))
     }

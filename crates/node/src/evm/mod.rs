@@ -4,6 +4,7 @@
 
 mod preconditions;
 mod prepare;
+mod sent;
 mod wallet;
 
 use countersign::chains::Network;
@@ -24,7 +25,8 @@ pub use countersign::evm::reader::{ContractDescription, Domain, Preflight, Recei
 use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 /// A connected EVM chain.
 #[derive(Debug)]
@@ -40,6 +42,19 @@ impl<T> Clone for EvmChain<'_, T> {
 }
 
 impl<T> Copy for EvmChain<'_, T> {}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected EVM chain.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
+    pub fn evm(&self, chain: &str) -> Result<EvmChain<'_, T>, NodeError> {
+        EvmChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { EvmChain }
 
 impl<'n, T: Transport> EvmChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {

@@ -120,12 +120,12 @@ impl<T: Transport> EvmChain<'_, T> {
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
         let (asked, limit) = (calls.fees, self.limit(bid.policy));
-        calls.fees = fees::at_most(asked, bid.offer(fees::cap(asked), 0, limit));
+        calls.fees = fees::at_most(asked, bid.urgency.offer(fees::cap(asked), 0, limit));
         if let Err(refusal) = fees::check(calls.fees, limit) {
             return Err(recovery.expense(&calls).explain(refusal, "evm_gas_price").into());
         }
         let unsigned = recovery.clone().with_policy(bid.policy).prepare(calls.clone().sent_by(sender))?;
-        bid.unless_unknown(self.preflight(&unsigned).await)?;
+        bid.urgency.unless_unknown(self.preflight(&unsigned).await, NodeError::is_refused)?;
         if calls.fees != asked {
             return Ok(unsigned.with_warning(Code::GasPriceTooHigh, recovery.expense(&calls).at_limit("evm_gas_price")));
         }

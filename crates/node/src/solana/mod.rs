@@ -9,6 +9,7 @@ mod context;
 mod preconditions;
 mod prepare;
 mod send;
+mod sent;
 
 use countersign::solana::Address;
 use countersign::solana::address::{self, from_account};
@@ -24,7 +25,8 @@ use countersign_transport::Transport;
 use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 /// A connected Solana cluster.
 #[derive(Debug)]
@@ -39,6 +41,20 @@ impl<T> Clone for SolanaChain<'_, T> {
 }
 
 impl<T> Copy for SolanaChain<'_, T> {}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected Solana cluster.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is a cluster that this crate does
+    /// not support.
+    pub fn solana(&self, chain: &str) -> Result<SolanaChain<'_, T>, NodeError> {
+        SolanaChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { SolanaChain }
 
 impl<'n, T: Transport> SolanaChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {

@@ -124,7 +124,7 @@ impl<T: Transport> SolanaChain<'_, T> {
             let max = overdue_limit(shown.max(RAISED_FROM_NOTHING.into()));
             outbid(before.into()).min(max).max(shown)
         });
-        let offered = bid.offer(asked, 0, PriorityFee::max_price(bid.policy).into());
+        let offered = bid.urgency.offer(asked, 0, PriorityFee::max_price(bid.policy).into());
         if offered != shown {
             context = context.with_priority_fee(PriorityFee::new(u64::try_from(offered).unwrap_or(u64::MAX)));
         }
@@ -133,7 +133,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         if found.needs_token_account {
             query = query.with_new_token_account();
         }
-        bid.unless_unknown(self.judged::<_, PreflightCheck>(&query).await)?;
+        bid.urgency.unless_unknown(self.judged::<_, PreflightCheck>(&query).await, NodeError::is_refused)?;
         match unsigned.payloads().transaction.as_ref().filter(|_| offered < asked) {
             Some(payload) => {
                 let said = recovery.expense(&payload.transaction().message).at_limit("solana_compute_unit_price");

@@ -8,6 +8,7 @@
 mod preconditions;
 mod prepare;
 mod send;
+mod sent;
 mod wallet;
 
 use countersign::starknet::reader::{Contract, ContractQuery, HeadQuery, NewestBlock, chain_id};
@@ -23,7 +24,8 @@ use countersign_transport::Transport;
 use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 /// A connected Starknet chain.
 #[derive(Debug)]
@@ -39,6 +41,19 @@ impl<T> Clone for StarknetChain<'_, T> {
 }
 
 impl<T> Copy for StarknetChain<'_, T> {}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected Starknet network.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
+    pub fn starknet(&self, chain: &str) -> Result<StarknetChain<'_, T>, NodeError> {
+        StarknetChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { StarknetChain }
 
 impl<'n, T: Transport> StarknetChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {

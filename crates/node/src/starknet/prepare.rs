@@ -4,13 +4,13 @@ use countersign::starknet::reader;
 use countersign::starknet::recover::Recovery;
 use countersign::starknet::{ApprovalStep, Felt, Gasless, KeyedPath, Starknet, TxContext};
 use countersign::{Code, Policy, Role, UnsignedOrder, VerifiedOrder};
-use countersign_core::reader::Submission;
+use countersign_core::reader::{Expense, Submission};
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::prepare::{Bid, explain_fee};
+use crate::prepare::Bid;
 
 impl<T: Transport> StarknetChain<'_, T> {
     /// Prepares an order. If nothing has to be approved, it uses the gasless path. Otherwise it uses one transaction of the sender, which
@@ -108,7 +108,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         (is_lowered, bid): (bool, Bid<'_>),
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let unsigned = recovery.prepare(execution.clone().sent_by(sender))?;
-        bid.unless_unknown(self.preflight(&unsigned).await)?;
+        bid.urgency.unless_unknown(self.preflight(&unsigned).await, NodeError::is_refused)?;
         if is_lowered {
             let expense = recovery.expense(execution.resource_bounds.max_fee(execution.tip));
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, expense.at_limit("starknet_fee")));
@@ -119,5 +119,8 @@ impl<T: Transport> StarknetChain<'_, T> {
 
 /// Adds what a redemption or a refund costs and pays to the refusal of its fee.
 fn explained(recovery: &Recovery, error: NodeError) -> NodeError {
-    explain_fee(error, "starknet_fee", |cost| recovery.expense(cost))
+    match error {
+        NodeError::Refused(refusal) => Expense::explain_cost(refusal, "starknet_fee", |cost| recovery.expense(cost)).into(),
+        other => other,
+    }
 }

@@ -3,7 +3,7 @@
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{ApprovalStep, Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Policy, Refusal, U256, trust::Contract};
-use countersign_core::reader::{Judged, Observation};
+use countersign_core::reader::{Judged, Observation, Urgency};
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
@@ -23,7 +23,7 @@ impl<T: Transport> StarknetChain<'_, T> {
     /// policy, or with [`Code::SimulationReverted`](countersign::Code::SimulationReverted) if the calls fail. Returns another
     /// [`NodeError`] if no endpoint answers or too few of them agree.
     pub async fn execution(&self, sender: Felt, calls: &[ContractCall], speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        Ok(self.context(sender, Some(calls), Bid { speed, policy, pays_limit: false }).await?.0)
+        Ok(self.context(sender, Some(calls), Bid { speed, policy, urgency: Urgency::CanWait }).await?.0)
     }
 
     /// Reads the context for signing these calls, or for a redemption, whose call no node may see. Also returns whether it offers less than
@@ -41,7 +41,7 @@ impl<T: Transport> StarknetChain<'_, T> {
         let execution = reader::execution(&sender, &costs, tenths)?;
         match reader::check_fee(&execution, bid.policy) {
             Ok(()) => Ok((execution, false)),
-            Err(_) if bid.pays_limit => Ok((reader::at_limit(execution, bid.policy), true)),
+            Err(_) if bid.urgency == Urgency::SecretIsOut => Ok((reader::at_limit(execution, bid.policy), true)),
             Err(refusal) => Err(refusal.into()),
         }
     }

@@ -6,6 +6,7 @@ mod package;
 mod preconditions;
 mod prepare;
 mod send;
+mod sent;
 mod wallet;
 
 use countersign::sui::reader::{self, NewestCheckpoint, On};
@@ -18,7 +19,8 @@ pub use reader::{PackageDescription, Preflight, Receipt, UpgradeAuthority};
 
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 /// A connected Sui network.
 #[derive(Debug)]
@@ -33,6 +35,20 @@ impl<T> Clone for SuiChain<'_, T> {
 }
 
 impl<T> Copy for SuiChain<'_, T> {}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected Sui network.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint, belongs to another family, or is neither the main network nor
+    /// the test network.
+    pub fn sui(&self, chain: &str) -> Result<SuiChain<'_, T>, NodeError> {
+        SuiChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { SuiChain }
 
 impl<'n, T: Transport> SuiChain<'n, T> {
     /// Connects the main network or the test network. The development network is restarted too often to be pinned.

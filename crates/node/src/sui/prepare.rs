@@ -5,14 +5,14 @@ use countersign::sui::recover::Recovery;
 use countersign::sui::sui_sdk_types::{Address, GasPayment};
 use countersign::sui::{TxContext, UnsignedOrder, VerifiedOrder};
 use countersign::{Code, Policy, Refusal, Role, U256, report::TypedValue};
-use countersign_core::reader::{Ask, Submission};
+use countersign_core::reader::{Ask, Expense, Submission};
 use countersign_transport::Transport;
 
 use super::wallet::{GasCoins, Payer};
 use super::{SuiChain, own_address};
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::prepare::{Bid, explain_fee};
+use crate::prepare::Bid;
 
 /// The minimum budget, in units of gas. No transaction costs less.
 const MIN_UNITS: u64 = 2_000;
@@ -79,7 +79,13 @@ impl<T: Transport> SuiChain<'_, T> {
             }
             Some(sent) => self.replaced(recovery, sender, sent, bid).await,
         };
-        outcome.map_err(|error| explain_fee(error, "sui_gas_budget", |cost| recovery.expense(u64::try_from(cost).unwrap_or(u64::MAX))))
+        outcome.map_err(|error| match error {
+            NodeError::Refused(refusal) => {
+                let expense = |cost| recovery.expense(u64::try_from(cost).unwrap_or(u64::MAX));
+                Expense::explain_cost(refusal, "sui_gas_budget", expense).into()
+            }
+            other => other,
+        })
     }
 
     /// Prepares a replacement with other coins, or else with the same ones, and at the current price if they cannot pay more.
@@ -105,14 +111,14 @@ impl<T: Transport> SuiChain<'_, T> {
             return self.simulated(coins, Payer::Recovery(recovery), bid.policy, |gas| recovery.prepare(gas.sent_by(sender))).await;
         }
         let limit = bid.policy.sui.gas_budget.saturating_sub(REDEEM_STORAGE) / REDEEM_UNITS;
-        let price = bid.offer(coins.price.into(), coins.min_price.into(), limit.into());
+        let price = bid.urgency.offer(coins.price.into(), coins.min_price.into(), limit.into());
         let offered = coins.at_price(u64::try_from(price).unwrap_or(u64::MAX));
         let budget = redemption_budget(offered.price, bid.policy)?;
         let purse = self.purse(&offered, Payer::Recovery(recovery), budget, budget).await?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget, &purse).await?;
         let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
         let rehearsed = self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await.and_then(|judged| Ok(judged.0?));
-        bid.unless_unknown(rehearsed)?;
+        bid.urgency.unless_unknown(rehearsed, NodeError::is_refused)?;
         let unsigned = recovery.prepare(gas.sent_by(sender))?;
         if offered.price < coins.price {
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(budget).at_limit("sui_gas_budget")));

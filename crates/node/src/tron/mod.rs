@@ -5,6 +5,7 @@
 
 mod preconditions;
 mod prepare;
+mod sent;
 mod wallet;
 
 use countersign::chains::Network;
@@ -20,7 +21,8 @@ pub use countersign::tron::reader::{ContractDescription, Preflight, Receipt};
 use crate::contracts::Description;
 use crate::endpoint::Caller;
 use crate::error::NodeError;
-use crate::nodes::{Connection, Head};
+use crate::families::shared_methods;
+use crate::nodes::{Connection, Head, Nodes};
 
 /// A connected Tron chain.
 #[derive(Debug)]
@@ -36,6 +38,19 @@ impl<T> Clone for TronChain<'_, T> {
 }
 
 impl<T> Copy for TronChain<'_, T> {}
+
+impl<T: Transport> Nodes<T> {
+    /// Returns a connected Tron network.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`NodeError::NotConnected`] if the chain has no endpoint or belongs to another family.
+    pub fn tron(&self, chain: &str) -> Result<TronChain<'_, T>, NodeError> {
+        TronChain::new(self.connection(chain)?)
+    }
+}
+
+shared_methods! { TronChain }
 
 impl<'n, T: Transport> TronChain<'n, T> {
     pub(crate) fn new(connection: Connection<'n, T>) -> Result<Self, NodeError> {

@@ -43,13 +43,13 @@ impl<T: Transport> TronChain<'_, T> {
         let mut calls = self.calls().await?;
         let (asked, limit) = (recovery.call().fee_limit.unsigned_abs(), policy.tron.fee_limit);
         // The preflight checks whether the limit is enough for the energy of the call.
-        let is_lowered = bid.offer(asked.into(), 0, limit.into()) < asked.into();
+        let is_lowered = bid.urgency.offer(asked.into(), 0, limit.into()) < asked.into();
         if is_lowered {
             calls = calls.with_fee_limit(limit);
         }
         // The preflight judges the limit by the chain's own price of energy, and not by the price that is assumed without one.
         let unsigned = recovery.clone().with_policy(policy).prepare(calls.sent_by(sender).with_low_fee(true))?;
-        bid.unless_unknown(self.preflight(&unsigned).await)?;
+        bid.urgency.unless_unknown(self.preflight(&unsigned).await, NodeError::is_refused)?;
         if is_lowered {
             return Ok(unsigned.with_warning(Code::GasLimitTooHigh, recovery.expense(U256::from(limit)).at_limit("tron_fee_limit")));
         }
