@@ -11,7 +11,8 @@ use countersign::evm::alloy_primitives::{Address, B256, U256, keccak256};
 use countersign::{Payload, Unsigned};
 use thiserror::Error;
 
-use super::{Device, HashCard, lower};
+use super::typed_data::lower;
+use super::{Device, HashCard};
 
 const DOMAIN: &str = "EIP712Domain(uint256 chainId,address verifyingContract)";
 const DOMAIN_BEFORE_1_3: &str = "EIP712Domain(address verifyingContract)";

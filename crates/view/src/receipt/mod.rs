@@ -24,9 +24,10 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use crate::hashes::{of_order, sha256};
+
 pub use check::{Check, Difference, OwnLimit};
 pub use verdict::Verdict;
-use verdict::hashes;
 
 /// The name of the format.
 pub const FORMAT: &str = "countersign-receipt";
@@ -157,7 +158,7 @@ impl Receipt {
             response: Document::new(documents.response, "/response")?,
             record: documents.record.map(|record| Document::new(record, "/order")).transpose()?,
             verdict: Verdict::new(&result),
-            hashes: result.as_ref().map(hashes).unwrap_or_default(),
+            hashes: result.as_ref().map(of_order).unwrap_or_default(),
         };
         let receipt = Self { digest: hex::encode(digest(&body)), body, public_key: None, signature: None };
         // The public key and the signature that may follow have less than 300 bytes.
@@ -285,7 +286,7 @@ impl Receipt {
         let record = body.record.as_ref().map(Document::bytes);
         let result = Documents { request: &request, response: &response, record: record.as_deref() }.verify(registry, &policy);
         check.compare_json("/verdict", &to_json(&body.verdict), &to_json(&Verdict::new(&result)));
-        check.compare_json("/hashes", &to_json(&body.hashes), &to_json(&result.as_ref().map(hashes).unwrap_or_default()));
+        check.compare_json("/hashes", &to_json(&body.hashes), &to_json(&result.as_ref().map(of_order).unwrap_or_default()));
         check
     }
 
@@ -374,10 +375,6 @@ impl fmt::Debug for ReceiptKey {
 #[must_use]
 pub fn program() -> String {
     format!("countersign {}", env!("CARGO_PKG_VERSION"))
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
 }
 
 /// Returns the SHA-256 of the body's compact JSON.

@@ -1,12 +1,6 @@
-//! What was decided about the documents, and the hashes that follow from them.
+//! What was decided about the documents.
 
-use std::collections::BTreeMap;
-
-#[cfg(feature = "evm")]
-use countersign::evm::message::Hashes;
 use countersign::json::Cursor;
-#[cfg(all(feature = "tron", not(feature = "evm")))]
-use countersign::tron::message::Hashes;
 use countersign::{Refusal, Verified};
 use serde::Serialize;
 
@@ -90,45 +84,4 @@ impl Verdict {
             Self::Refused { code, .. } => Some(code),
         }
     }
-}
-
-/// Returns the hashes of the payloads that the order has without a wallet.
-pub(super) fn hashes(order: &Verified) -> BTreeMap<String, String> {
-    let mut hashes = BTreeMap::new();
-    let mut add = |name: &str, hash: String| drop(hashes.insert(name.to_owned(), hash));
-    match order {
-        #[cfg(feature = "evm")]
-        Verified::Evm(order) => order.deposit().typed_data.iter().for_each(|message| typed_data(&mut add, &message.hashes())),
-        #[cfg(feature = "tron")]
-        Verified::Tron(order) => order.deposit().typed_data.iter().for_each(|message| typed_data(&mut add, &message.hashes())),
-        #[cfg(feature = "starknet")]
-        Verified::Starknet(order) => {
-            let deposit = order.deposit();
-            if let Some(message) = &deposit.typed_data {
-                add("typed_data_message_hash", hex::encode(message.hashes(deposit.sender).message_hash.to_bytes_be()));
-            }
-        }
-        #[cfg(feature = "solana")]
-        Verified::Solana(order) => {
-            let deposit = order.deposit();
-            add("transaction_message_sha256", super::sha256(&deposit.transaction.decoded.message));
-            if let Some(gasless) = &deposit.gasless {
-                add("gasless_message_sha256", super::sha256(&gasless.decoded.message));
-            }
-        }
-        #[cfg(feature = "sui")]
-        Verified::Sui(order) => add("transaction_kind_sha256", super::sha256(order.deposit().kind_bytes())),
-        #[cfg(feature = "bitcoin")]
-        Verified::Bitcoin(order) => add("deposit_script_pubkey", hex::encode(order.deposit().script_pubkey.as_bytes())),
-        _ => {}
-    }
-    hashes
-}
-
-/// Adds the hashes of EIP-712 or TIP-712 typed data.
-#[cfg(any(feature = "evm", feature = "tron"))]
-fn typed_data(add: &mut impl FnMut(&str, String), hashes: &Hashes) {
-    add("typed_data_domain_separator", hex::encode(hashes.domain_separator));
-    add("typed_data_struct_hash", hex::encode(hashes.struct_hash));
-    add("typed_data_digest", hex::encode(hashes.digest));
 }
