@@ -6,7 +6,7 @@
 use countersign::{FAMILIES, Family, Policy};
 use countersign_json::line::Outcome;
 use countersign_testkit::lines::{accepted, output, run, warning_codes, with_fixtures};
-use countersign_testkit::telling::{TELLING, TELLING_RECORDS};
+use countersign_testkit::telling::Telling;
 use countersign_testkit::tree::{escaped, quoted, unquoted};
 use countersign_testkit::{Case, Tree, registry};
 use proptest::prelude::*;
@@ -22,13 +22,12 @@ fn all() -> bool {
 }
 
 /// Returns the named cases of the families that are built, and every case of a family without named cases.
-fn cases(telling: &[&str]) -> Vec<Case> {
-    let named = |family: Family| telling.iter().any(|id| id.starts_with(family.name()));
-    built()
-        .flat_map(|family| accepted(family).into_iter().map(move |case| (family, case)))
-        .filter(|(family, case)| all() || !named(*family) || telling.contains(&case.id.as_str()))
-        .map(|(_, case)| case)
-        .collect()
+fn cases(named: fn(Telling) -> Vec<String>) -> Vec<Case> {
+    let of_family = |family| {
+        let named = Telling::of(family).filter(|_| !all()).map(named);
+        accepted(family).into_iter().filter(move |case| named.as_ref().is_none_or(|named| named.contains(&case.id)))
+    };
+    built().flat_map(of_family).collect()
 }
 
 /// Returns whether a scalar is changed. Bytes that are written as integers are hundreds of similar scalars, and the family's own
@@ -132,7 +131,7 @@ fn unseen(before: &Value, after: &Value) -> Option<&'static str> {
 fn every_member_of_the_response_is_refused_shown_or_without_effect() {
     let mut wrongs = Vec::new();
     let mut runs = 0;
-    for case in cases(TELLING) {
+    for case in cases(|telling| telling.payloads) {
         let tree = unsigned(&case);
         let before = run(&tree.text());
         assert_eq!(before["ok"], Value::Bool(true), "{}", case.id);
@@ -158,7 +157,7 @@ fn calldata(tree: &Tree) -> Vec<(String, Vec<u8>)> {
 fn every_byte_of_the_calldata_is_refused_or_shown() {
     let mut wrongs = Vec::new();
     let mut runs = 0;
-    for case in cases(TELLING) {
+    for case in cases(|telling| telling.payloads) {
         let tree = unsigned(&case);
         let before = run(&tree.text());
         for (at, data) in calldata(&tree) {
@@ -214,7 +213,7 @@ fn same_value(token: &str, other: Option<&str>) -> bool {
 fn every_member_of_the_record_is_refused_shown_or_only_informs() {
     let mut wrongs = Vec::new();
     let mut runs = 0;
-    for case in cases(TELLING_RECORDS) {
+    for case in cases(|telling| telling.records) {
         let tree = unsigned(&case);
         // Unknown members of a record pass, because the interface grows.
         if tree.at("/order").is_none() || case.id.ends_with("-unknown-fields") {
@@ -304,7 +303,7 @@ fn spelling_does_not_change_the_artefacts() {
 
 #[test]
 fn the_same_line_gives_the_same_bytes() {
-    for case in cases(TELLING) {
+    for case in cases(|telling| telling.payloads) {
         let first = output(case.input.as_bytes(), registry(), &Policy::default());
         for _ in 0..3 {
             assert_eq!(first, output(case.input.as_bytes(), registry(), &Policy::default()), "{}", case.id);
@@ -384,7 +383,7 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 fn a_case() -> impl Strategy<Value = Tree> {
-    let trees: Vec<_> = cases(TELLING).iter().map(|case| Tree::parse(&case.input)).collect();
+    let trees: Vec<_> = cases(|telling| telling.payloads).iter().map(|case| Tree::parse(&case.input)).collect();
     prop::sample::select(trees)
 }
 

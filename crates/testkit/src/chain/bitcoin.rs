@@ -21,6 +21,13 @@ mod rpc;
 
 pub use deposit::{Deposit, REGTEST, deposit};
 
+use super::view::View;
+
+/// A moment of a Bitcoin-like chain is a [`Ledger`], which a test fills by itself.
+pub(crate) fn moment(view: &View<'_>, _: &[Request]) -> Vec<Answer> {
+    panic!("{} has a ledger of its own", view.terms.chain)
+}
+
 pub const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 pub const AMOUNT: u64 = 500_000;
 pub const TIMELOCK: u16 = 20;

@@ -1,5 +1,7 @@
 //! An EVM chain with one order, in memory. No time passes.
 
+mod view;
+
 use alloy_trie::proof::ProofRetainer;
 use alloy_trie::{HashBuilder, KECCAK_EMPTY, Nibbles, TrieAccount};
 use countersign_core::reader::{Answer, Request, RpcError};
@@ -11,6 +13,8 @@ use countersign_json::line::Case as JsonCase;
 use serde_json::{Value, json};
 
 use crate::{abi, fixture, registry};
+
+pub(crate) use self::view::moment;
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;

@@ -1,5 +1,7 @@
 //! A Solana cluster with one swap, in memory, and its endpoints, honest or lying on request. No time passes.
 
+mod view;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -21,6 +23,8 @@ use countersign_solana::{Address, Solana};
 use serde_json::{Value, json};
 
 use crate::{Case, fixture};
+
+pub(crate) use self::view::moment;
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;

@@ -1,6 +1,8 @@
 //! A Starknet chain with one order, in memory, and its endpoints, honest or lying on request. No time passes.
 #![allow(clippy::unwrap_used, reason = "a panic in a test is a failed test")]
 
+mod view;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 
@@ -12,6 +14,8 @@ use countersign_starknet::{Felt, Starknet, StarknetGeneration, address, felt};
 use serde_json::{Value, json};
 
 use crate::{Case, cairo, registry};
+
+pub(crate) use self::view::moment;
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;

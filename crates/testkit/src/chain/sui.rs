@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic in a test is a failed test")]
 
 pub mod proto;
+mod view;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use countersign_sui::sui_sdk_types::{Address, Digest};
 use serde_json::Value;
 
 use crate::{fixture, registry};
+
+pub(crate) use self::view::moment;
 use proto::{Message, answer, error, members, number, text};
 
 /// The caller's clock, Unix seconds.

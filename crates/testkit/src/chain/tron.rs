@@ -1,5 +1,7 @@
 //! A Tron chain with one order, in memory. No time passes.
 
+mod view;
+
 use std::collections::BTreeMap;
 
 use countersign_core::reader::{Answer, Request};
@@ -10,6 +12,8 @@ use countersign_tron::{Address, Tron as Family, read};
 use serde_json::{Value, json};
 
 use crate::{abi, fixture, registry};
+
+pub(crate) use self::view::moment;
 
 /// The caller's clock.
 pub const NOW: u64 = 1_800_000_000;

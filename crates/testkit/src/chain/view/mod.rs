@@ -1,16 +1,6 @@
 //! A chain whose blocks come at known times, with one HTLC, as an endpoint shows it at any moment.
 
-#[cfg(feature = "evm")]
-mod evm;
-#[cfg(feature = "solana")]
-mod solana;
-#[cfg(feature = "starknet")]
-mod starknet;
-#[cfg(feature = "sui")]
-mod sui;
 mod tempo;
-#[cfg(feature = "tron")]
-mod tron;
 
 use countersign_core::chains::Network;
 use countersign_core::reader::{Answer, Request};
@@ -76,41 +66,37 @@ pub struct View<'v> {
 
 impl View<'_> {
     /// Returns the height of the newest block at the time at which the chain is looked at.
-    fn newest(&self, base: u64) -> u64 {
+    pub fn newest(&self, base: u64) -> u64 {
         base + self.tempo.newest(self.now)
     }
 
     /// Returns the height of the newest block so many seconds before.
-    fn before(&self, base: u64, seconds: u64) -> u64 {
+    pub fn before(&self, base: u64, seconds: u64) -> u64 {
         base + self.tempo.newest(self.now - seconds)
     }
 
     /// Returns the height of the block that has what happens at a time.
-    fn including(&self, base: u64, time: u64) -> u64 {
+    pub fn including(&self, base: u64, time: u64) -> u64 {
         base + self.tempo.includes(time)
     }
 
     /// Returns the time in the header of the block at a height.
-    fn stamp(&self, base: u64, height: u64) -> u64 {
+    pub fn stamp(&self, base: u64, height: u64) -> u64 {
         self.tempo.stamp(height.saturating_sub(base))
     }
 
     /// Answers the requests of one round. Transactions that are sent are not for this function.
     #[must_use]
     pub fn answer(&self, requests: &[Request]) -> Vec<Answer> {
-        match self.terms.family {
-            #[cfg(feature = "evm")]
-            Family::Evm => self.answer_evm(requests),
-            #[cfg(feature = "tron")]
-            Family::Tron => self.answer_tron(requests),
-            #[cfg(feature = "starknet")]
-            Family::Starknet => self.answer_starknet(requests),
-            #[cfg(feature = "solana")]
-            Family::Solana => self.answer_solana(requests),
-            #[cfg(feature = "sui")]
-            Family::Sui => self.answer_sui(requests),
-            other => panic!("{other:?} has a ledger of its own"),
+        macro_rules! answer {
+            ([] $($feature:literal $family:ident $module:ident,)*) => {
+                match self.terms.family {
+                    $(#[cfg(feature = $feature)] Family::$family => super::$module::moment(self, requests),)*
+                    other => panic!("the testkit is built without {other:?}"),
+                }
+            };
         }
+        countersign::for_each_family! { answer! [] }
     }
 }
 
@@ -133,8 +119,7 @@ pub fn patch(bytes: &mut [u8], old: &[u8], new: &[u8]) {
 }
 
 /// Rewrites an answer.
-#[cfg(any(feature = "evm", feature = "solana", feature = "starknet", feature = "tron"))]
-fn rewritten(answer: Answer, change: impl FnOnce(&mut serde_json::Value) -> bool) -> Answer {
+pub fn rewritten(answer: Answer, change: impl FnOnce(&mut serde_json::Value) -> bool) -> Answer {
     let (Answer::Result(text) | Answer::Http { body: text, .. }) = &answer else { return answer };
     let Ok(mut value) = serde_json::from_slice(text) else { return answer };
     if !change(&mut value) {

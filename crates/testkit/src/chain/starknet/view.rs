@@ -6,22 +6,23 @@ use countersign_core::reader::{Answer, Request};
 use countersign_starknet::{Felt, felt, read};
 use serde_json::{Value, json};
 
-use super::{End, View, rewritten};
-use crate::chain::starknet::{Chain, INITIATED, hash_of, redeemed_data};
+use super::{Chain, INITIATED, hash_of, redeemed_data};
+use crate::chain::view::{End, View, rewritten};
+
+/// Answers the requests of one round.
+pub(crate) fn moment(view: &View<'_>, requests: &[Request]) -> Vec<Answer> {
+    let mut chain = view.starknet();
+    let answer = |request| {
+        rewritten(view.answer_at(&mut chain, request), |value| {
+            let Some(height) = value["block_number"].as_u64().filter(|_| value["timestamp"].is_u64()) else { return false };
+            value["timestamp"] = json!(view.stamp(INITIATED, height));
+            true
+        })
+    };
+    requests.iter().map(answer).collect()
+}
 
 impl View<'_> {
-    pub(super) fn answer_starknet(&self, requests: &[Request]) -> Vec<Answer> {
-        let mut chain = self.starknet();
-        let answer = |request| {
-            rewritten(self.answer_at(&mut chain, request), |value| {
-                let Some(height) = value["block_number"].as_u64().filter(|_| value["timestamp"].is_u64()) else { return false };
-                value["timestamp"] = json!(self.stamp(INITIATED, height));
-                true
-            })
-        };
-        requests.iter().map(answer).collect()
-    }
-
     fn starknet(&self) -> Chain {
         let height = |time: u64| self.including(INITIATED, time);
         let mut chain = Chain::funded(self.terms);

@@ -5,15 +5,16 @@ use countersign_core::reader::{Answer, Request};
 use countersign_sui::read;
 use countersign_sui::sui_sdk_types::Address;
 
-use super::{End, View, patch};
-use crate::chain::sui::{HEAD, Ledger, MAINNET, TESTNET, bytes, digest_of, made};
+use super::{HEAD, Ledger, MAINNET, TESTNET, bytes, digest_of, made};
+use crate::chain::view::{End, View, patch};
+
+/// Answers the requests of one round.
+pub(crate) fn moment(view: &View<'_>, requests: &[Request]) -> Vec<Answer> {
+    let ledger = view.sui();
+    requests.iter().map(|request| ledger.answer(request)).collect()
+}
 
 impl View<'_> {
-    pub(super) fn answer_sui(&self, requests: &[Request]) -> Vec<Answer> {
-        let ledger = self.sui();
-        requests.iter().map(|request| ledger.answer(request)).collect()
-    }
-
     fn sui(&self) -> Ledger {
         // Sui counts milliseconds. It has a checkpoint four times a second.
         let checkpoint = |time: u64| HEAD + self.tempo.newest(time) / 250;

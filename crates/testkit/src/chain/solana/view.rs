@@ -3,29 +3,30 @@
 use countersign_core::reader::{Answer, Request};
 use serde_json::json;
 
-use super::{End, View, rewritten};
-use crate::chain::solana::{Chain, INITIATED, SPONSOR, initiate, mined, swap_of};
+use super::{Chain, INITIATED, SPONSOR, initiate, mined, swap_of};
+use crate::chain::view::{End, View, rewritten};
+
+/// Answers the requests of one round.
+pub(crate) fn moment(view: &View<'_>, requests: &[Request]) -> Vec<Answer> {
+    let chain = view.solana();
+    // What is signed in this world has blockhashes of its own, and none of them runs out.
+    let valid = || Answer::result(format!(r#"{{"context":{{"slot":{}}},"value":true}}"#, chain.finalized).into_bytes());
+    let is_of_hash = |request: &&Request| matches!(request, Request::JsonRpc { method: "isBlockhashValid", .. });
+    let dated = |answer| {
+        rewritten(answer, |value| {
+            if !value[0]["blockTime"].is_u64() {
+                return false;
+            }
+            for one in value.as_array_mut().unwrap() {
+                one["blockTime"] = json!(view.stamp(INITIATED, one["slot"].as_u64().unwrap()));
+            }
+            true
+        })
+    };
+    requests.iter().map(|request| if is_of_hash(&request) { valid() } else { dated(chain.answer(request)) }).collect()
+}
 
 impl View<'_> {
-    pub(super) fn answer_solana(&self, requests: &[Request]) -> Vec<Answer> {
-        let chain = self.solana();
-        // What is signed in this world has blockhashes of its own, and none of them runs out.
-        let valid = || Answer::result(format!(r#"{{"context":{{"slot":{}}},"value":true}}"#, chain.finalized).into_bytes());
-        let is_of_hash = |request: &&Request| matches!(request, Request::JsonRpc { method: "isBlockhashValid", .. });
-        let dated = |answer| {
-            rewritten(answer, |value| {
-                if !value[0]["blockTime"].is_u64() {
-                    return false;
-                }
-                for one in value.as_array_mut().unwrap() {
-                    one["blockTime"] = json!(self.stamp(INITIATED, one["slot"].as_u64().unwrap()));
-                }
-                true
-            })
-        };
-        requests.iter().map(|request| if is_of_hash(&request) { valid() } else { dated(chain.answer(request)) }).collect()
-    }
-
     fn solana(&self) -> Chain {
         let slot = |time: u64| self.including(INITIATED, time);
         let (htlc, mut swap) = swap_of(self.terms);

@@ -5,15 +5,16 @@ use countersign_evm::alloy_primitives::{B256, U256};
 use countersign_evm::read;
 use serde_json::{Value, json};
 
-use super::{End, View, chain_id, rewritten};
-use crate::chain::evm::{Evm, INITIATED, id, log, redeemed_data};
+use super::{Evm, INITIATED, id, log, redeemed_data};
+use crate::chain::view::{End, View, chain_id, rewritten};
+
+/// Answers the requests of one round.
+pub(crate) fn moment(view: &View<'_>, requests: &[Request]) -> Vec<Answer> {
+    let chain = view.evm();
+    requests.iter().map(|request| view.answer_evm_of(&chain, request)).collect()
+}
 
 impl View<'_> {
-    pub(super) fn answer_evm(&self, requests: &[Request]) -> Vec<Answer> {
-        let chain = self.evm();
-        requests.iter().map(|request| self.answer_evm_of(&chain, request)).collect()
-    }
-
     /// Answers from the chain of [`evm`](Self::evm), with the times of its blocks.
     #[must_use]
     pub fn answer_evm_of(&self, chain: &Evm, request: &Request) -> Answer {

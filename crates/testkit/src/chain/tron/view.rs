@@ -5,23 +5,24 @@ use countersign_core::reader::{Answer, Request};
 use countersign_tron::read;
 use serde_json::json;
 
-use super::{End, View, chain_id, rewritten};
-use crate::chain::tron::{INITIATED, Tron, id, info, log, redeemed};
+use super::{INITIATED, Tron, id, info, log, redeemed};
+use crate::chain::view::{End, View, chain_id, rewritten};
+
+/// Answers the requests of one round.
+pub(crate) fn moment(view: &View<'_>, requests: &[Request]) -> Vec<Answer> {
+    let chain = view.tron();
+    let answer = |request| {
+        rewritten(chain.answer(request), |value| {
+            let Some(raw) = value.pointer_mut("/block_header/raw_data") else { return false };
+            let Some(height) = raw["number"].as_u64() else { return false };
+            raw["timestamp"] = json!(view.stamp(INITIATED, height) * 1_000);
+            true
+        })
+    };
+    requests.iter().map(answer).collect()
+}
 
 impl View<'_> {
-    pub(super) fn answer_tron(&self, requests: &[Request]) -> Vec<Answer> {
-        let chain = self.tron();
-        let answer = |request| {
-            rewritten(chain.answer(request), |value| {
-                let Some(raw) = value.pointer_mut("/block_header/raw_data") else { return false };
-                let Some(height) = raw["number"].as_u64() else { return false };
-                raw["timestamp"] = json!(self.stamp(INITIATED, height) * 1_000);
-                true
-            })
-        };
-        requests.iter().map(answer).collect()
-    }
-
     fn tron(&self) -> Tron {
         let height = |time: u64| self.including(INITIATED, time);
         let mut chain = Tron::funded(self.terms);
