@@ -72,7 +72,8 @@ impl GivenKey {
         let is_one = family == Family::Bitcoin || self.text.split_whitespace().nth(1).is_none();
         let several = if is_one { "" } else { ", without other words or lines" };
         let reason = self.mistake().unwrap_or_else(|| format!("{}: {}", self.origin, Code::KeyMalformed.meaning()));
-        refusal.with_reason(reason).with_expected(format!("{}{several}", form(family)))
+        let form = countersign_json::key_form(family).unwrap_or_default();
+        refusal.with_reason(reason).with_expected(format!("{form}{several}"))
     }
 }
 
@@ -81,17 +82,6 @@ impl Deref for GivenKey {
 
     fn deref(&self) -> &str {
         &self.text
-    }
-}
-
-/// Returns the form of a family's keys.
-const fn form(family: Family) -> &'static str {
-    match family {
-        Family::Starknet => "1 to 64 hex digits",
-        Family::Solana => "base58 of 32 or 64 bytes",
-        Family::Sui => "suiprivkey1.. or 64 hex digits",
-        Family::Bitcoin => "WIF of a compressed key, or 64 hex digits",
-        _ => "64 hex digits",
     }
 }
 
@@ -229,11 +219,11 @@ mod tests {
     #[test]
     fn what_is_no_key_of_the_chain_has_its_place_and_the_expected_form() {
         let key = "4c".repeat(32);
-        let families = [Family::Evm, Family::Tron, Family::Starknet, Family::Solana, Family::Sui, Family::Bitcoin];
-        for family in families {
+        for family in Family::ALL.iter().copied() {
+            let form = countersign_json::key_form(family).unwrap();
             let text = format!("{key}zz");
             let told = given(&text).ok().unwrap().parse(family).unwrap_err().finding().to_string();
-            assert!(told.contains("key.txt: ") && told.contains(form(family)) && !told.contains(&key), "{told}");
+            assert!(told.contains("key.txt: ") && told.contains(form) && !told.contains(&key), "{told}");
             // Only a Bitcoin-like chain has coins of several keys.
             let two = given(&format!("{key}\n{key}")).ok().unwrap().parse(family);
             match two {

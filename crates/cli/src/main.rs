@@ -124,7 +124,7 @@ enum Command {
     #[command(after_help = matches::EXAMPLES)]
     Match(matches::Args),
     /// Redeems or refunds from an order record alone, without the service.
-    #[command(after_help = recover::EXAMPLES)]
+    #[command(after_help = recover::examples())]
     Recover(Box<recover::Args>),
     /// Verifies, prepares and signs one case per line, in order and in bounded memory, for programs in other languages.
     #[command(after_help = batch::EXAMPLES)]

@@ -32,21 +32,15 @@ use crate::{service, show, state};
 
 pub(crate) use self::arguments::SigningArgs;
 
-pub(crate) const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = "Examples:
   countersign recover --registry registry.json --order record.json --wallet wallet.json --key-file key.txt              # refunds
   countersign recover ... --leg destination --secret-file secret.txt --wallet wallet.json --key-file key.txt            # redeems
   countersign recover ... --wallet wallet.json --json | jq -r '.requests[0].digest'                                     # external signer
   countersign recover ... --wallet wallet.json --signature refund=0x...
 
-The wallet context has the members that fund an order of the family, and `sender`, the account that pays the fee (by default the payee):
-  EVM        {\"nonce\": 7, \"max_fee_per_gas\": \"30000000000\", \"max_priority_fee_per_gas\": \"1000000000\", \"sender\": \"0x...\"}
-  Tron       {\"ref_block_bytes\": \"7f87\", \"ref_block_hash\": \"...\", \"expiration\": ..., \"timestamp\": ..., \"sender\": \"T...\"}
-  Starknet   {\"nonce\": \"7\", \"resource_bounds\": {...}, \"sender\": \"0x...\"}
-  Solana     {\"recent_blockhash\": \"...\", \"sender\": \"...\", \"rent_sponsor\": \"...\"}
-  Sui        {\"gas_price\": \"1000\", \"gas_budget\": \"5000000\", \"gas_payment\": [...], \"sender\": \"0x...\"}
-  Bitcoin    {\"funding\": [\"<txid>:0:50000\"], \"to\": \"bc1q...\", \"fee_rate\": \"2.5\"}
+The wallet context has the members that fund an order of the family, and `sender`, the account that pays the fee (by default the payee):";
 
-Solana's message is a legacy one, or of version 1 with these additional limits:
+const NOTES: &str = "Solana's message is a legacy one, or of version 1 with these additional limits:
   {\"config\": {\"compute_unit_limit\": 100000, \"loaded_accounts_data_size_limit\": 65536}}
 
 Bitcoin and Litecoin also accept flags in place of a wallet context:
@@ -63,6 +57,12 @@ const SECRET_BECOMES_PUBLIC: &str = "broadcasting this redemption makes the secr
                                      it now, or check the chain again before you do";
 const VERIFIED: &str = "verified against the stored request and response";
 const NOT_VERIFIED: &str = "not verified against your request, only consistent with itself and the registry: check who is paid";
+
+/// Returns the examples of the command's help, with a wallet context of each family.
+pub(crate) fn examples() -> String {
+    let contexts = countersign_json::recovery_examples().iter().map(|(chains, context)| format!("  {chains:<11}{context}\n"));
+    format!("{EXAMPLES}\n{}\n{NOTES}", contexts.collect::<String>())
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -2,14 +2,16 @@
 //!
 //! Only the form is decided here. Whether it is a transaction of the order, the library decides.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use countersign::bitcoin::received;
-use countersign::json::Cursor;
 use countersign::{Code, Family, Refusal, Role, Verified, Warnings, json, solana, text};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::failure::{Failure, usage};
@@ -48,31 +50,39 @@ pub(crate) struct Found {
     pub(crate) transaction: Option<String>,
 }
 
-/// The members in which wallets and nodes wrap a transaction.
-#[derive(Deserialize)]
-struct Wrapped<'a> {
-    jsonrpc: Option<IgnoredAny>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    transaction: Option<&'a RawValue>,
-    #[serde(borrow)]
-    meta: Option<&'a RawValue>,
-    effects: Option<IgnoredAny>,
-    #[serde(borrow)]
-    raw: Option<&'a RawValue>,
-    #[serde(borrow, rename = "rawTransaction")]
-    raw_transaction: Option<&'a RawValue>,
-    #[serde(borrow)]
-    hex: Option<&'a RawValue>,
-    #[serde(borrow)]
-    psbt: Option<&'a RawValue>,
-    #[serde(borrow)]
-    bytes: Option<&'a RawValue>,
-    #[serde(borrow)]
-    signature: Option<&'a RawValue>,
+/// The members of an object, each as it is written. One that is null is missing.
+struct Wrapped<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Wrapped<'a> {
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).copied().filter(|value| value.get() != "null")
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Wrapped<'a> {
+    /// Refuses a member that is repeated.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'m> Visitor<'m> for Members {
+            type Value = BTreeMap<String, &'m RawValue>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                    if members.insert(name, value).is_some() {
+                        return Err(A::Error::custom("a member is repeated"));
+                    }
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Members).map(Self)
+    }
 }
 
 impl Sent {
@@ -112,44 +122,44 @@ impl Sent {
             text if text.starts_with('{') => Self::from_json(text, family, inside),
             text => Self::from_text(&string(text)?, family),
         };
-        if left == MAX_WRAPPERS && wrapped.jsonrpc.is_some() {
-            return match (wrapped.result, wrapped.error) {
+        if left == MAX_WRAPPERS && wrapped.get("jsonrpc").is_some() {
+            return match (wrapped.get("result"), wrapped.get("error")) {
                 (Some(result), _) => inner(result),
                 (None, Some(error)) => Err(format!("the node answered with an error: {}", text::quote_untrusted(error.get()))),
                 (None, None) => Err("the node does not know the transaction; wait until it is sent, or ask another node".to_owned()),
             };
         }
-        match (family, &wrapped) {
+        let found = countersign_json::wrappers(family).iter().find_map(|name| wrapped.get(name));
+        match (family, found) {
             // The answer to getTransaction: the bytes and their encoding, and what they did.
-            (Family::Solana, Wrapped { transaction: Some(value), meta, .. }) => match serde_json::from_str::<(String, String)>(value.get())
-            {
-                Ok((encoded, encoding)) => {
-                    let bytes = encoded_as(&encoded, &encoding)?;
-                    Ok(if meta.is_some() { Self::Shown { bytes, effect: text.into() } } else { Self::Bytes(bytes) })
+            (Family::Solana, Some(value)) => {
+                let has_meta = wrapped.get("meta").is_some();
+                match serde_json::from_str::<(String, String)>(value.get()) {
+                    Ok((encoded, encoding)) => {
+                        let bytes = encoded_as(&encoded, &encoding)?;
+                        Ok(if has_meta { Self::Shown { bytes, effect: text.into() } } else { Self::Bytes(bytes) })
+                    }
+                    Err(_) if value.get().starts_with('"') => inner(value),
+                    Err(_) if has_meta => Ok(Self::Calls(text.into())),
+                    Err(_) => {
+                        let why =
+                            "the transaction is decoded, so its signatures cannot be proven; ask the node with \"encoding\": \"base64\"";
+                        Err(why.to_owned())
+                    }
                 }
-                Err(_) if value.get().starts_with('"') => inner(value),
-                Err(_) if meta.is_some() => Ok(Self::Calls(text.into())),
-                Err(_) => {
-                    Err("the transaction is decoded, so its signatures cannot be proven; ask the node with \"encoding\": \"base64\""
-                        .to_owned())
-                }
-            },
-            // TronWeb returns the transaction that it sent beside the result.
-            (Family::Tron, Wrapped { transaction: Some(value), .. }) => inner(value),
-            // eth_signTransaction returns the bytes beside the decoded transaction; web3.js calls them rawTransaction.
-            (Family::Evm, Wrapped { raw: Some(value), .. } | Wrapped { raw_transaction: Some(value), .. }) => inner(value),
+            }
             // A node shows the effects beside the bytes if it was asked for both.
-            (Family::Sui, Wrapped { raw_transaction: Some(value), effects, .. }) => Ok(match inner(value)? {
-                Self::Bytes(bytes) if effects.is_some() => Self::Shown { bytes, effect: text.into() },
+            (_, Some(value)) => Ok(match inner(value)? {
+                Self::Bytes(bytes) if wrapped.get("effects").is_some() => Self::Shown { bytes, effect: text.into() },
                 other => other,
             }),
-            // What the wallet standard's signTransaction returns.
-            (Family::Sui, Wrapped { bytes: Some(bytes), signature: Some(signature), .. }) => {
-                Ok(Self::Json(format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get()).into_bytes()))
-            }
-            // The answer to getrawtransaction, or to walletprocesspsbt: the final transaction if it is complete.
-            (Family::Bitcoin, Wrapped { hex: Some(value), .. } | Wrapped { psbt: Some(value), .. }) => inner(value),
-            _ => as_it_is(text),
+            (_, None) => match (family, wrapped.get("bytes"), wrapped.get("signature")) {
+                // What the wallet standard's signTransaction returns.
+                (Family::Sui, Some(bytes), Some(signature)) => {
+                    Ok(Self::Json(format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get()).into_bytes()))
+                }
+                _ => as_it_is(text),
+            },
         }
     }
 
@@ -185,13 +195,13 @@ impl Sent {
             (Self::Calls(effect), _) => by_effect(order, effect),
             // What is not the owner's own transaction may pay the order nevertheless. If it does not, the difference is what helps.
             (Self::Shown { bytes, effect }, _) => match Self::Bytes(bytes.clone()).find(order) {
-                Ok(found) => check_outcome(order.family(), effect).map(|()| found),
+                Ok(found) => countersign_json::check_outcome(order.family(), effect).map(|()| found),
                 Err(refusal) if may_be_of_another(&refusal) => by_effect(order, effect).map_err(|_| refusal),
                 Err(refusal) => Err(refusal),
             },
             (Self::Json(text), _) => {
                 let matched = countersign_json::match_with_warnings(order, text)?;
-                check_outcome(order.family(), text).map(|()| found(matched))
+                countersign_json::check_outcome(order.family(), text).map(|()| found(matched))
             }
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
@@ -209,41 +219,6 @@ impl Sent {
 /// Not where the policy refuses what the wallet changed: such a transaction is the owner's.
 pub(crate) fn may_be_of_another(refusal: &Refusal) -> bool {
     refusal.code() != Code::WarningRefused
-}
-
-/// Refuses a transaction that failed, where the answer of the node that shows it says so. An answer without an outcome passes.
-fn check_outcome(family: Family, answer: &[u8]) -> Result<(), Refusal> {
-    let place = if family == Family::Tron { "/transaction" } else { "/calls" };
-    let value = json::parse(answer).map_err(|refusal| refusal.with_prefix(place))?;
-    let root = Cursor::root(&value, place);
-    let members = root.object()?;
-    let failed = |outcome: &Cursor<'_, '_>| outcome.at().refuse(Code::TransactionMismatch).with_reason("the transaction failed");
-    match family {
-        Family::Solana => {
-            let Some(meta) = members.get("meta") else { return Ok(()) };
-            let meta = meta.object()?;
-            meta.get("err").map_or(Ok(()), |error| Err(failed(&error)))
-        }
-        Family::Tron => {
-            let Some(results) = members.get("ret") else { return Ok(()) };
-            for result in results.array()? {
-                let result = result.object()?;
-                if let Some(outcome) = result.get("contractRet").filter(|outcome| !outcome.text().is_ok_and(|text| text == "SUCCESS")) {
-                    return Err(failed(&outcome));
-                }
-            }
-            Ok(())
-        }
-        Family::Sui => {
-            let Some(effects) = members.get("effects") else { return Ok(()) };
-            let effects = effects.object()?;
-            let Some(status) = effects.get("status") else { return Ok(()) };
-            let status = status.object()?;
-            let outcome = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
-            outcome.map_or(Ok(()), |outcome| Err(failed(&outcome)))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Proves the payment by what a transaction did.

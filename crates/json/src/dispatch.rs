@@ -6,7 +6,7 @@ use countersign::{Code, Context, Family, Key, Refusal, Unsigned, UnsignedOrder, 
 use countersign_core::json::{self, Cursor};
 use serde::ser::{Error, Serialize, Serializer};
 
-use crate::family::{JsonFamily, attach_json, key_mismatch, prepare_json, sign_key, sign_text};
+use crate::family::{ArtefactMembers, JsonFamily, attach_json, key_mismatch, prepare_json, sign_key, sign_text};
 
 /// Evaluates an expression for the family of an order. If this build has no JSON of the family, `$error` turns a refusal into the
 /// error.
@@ -46,6 +46,47 @@ macro_rules! read_wallet {
 /// family.
 pub fn read_context(family: Family, wallet: Cursor<'_, '_>) -> Result<Context, Refusal> {
     for_each_family! { read_wallet! [family, wallet] }
+}
+
+/// Evaluates an expression with the type `$json` of a family. `$otherwise` is for a family of which this build has no JSON.
+macro_rules! of_family {
+    ([$family:expr, $json:ident => $body:expr, $otherwise:expr] $($feature:literal $variant:ident $module:ident,)*) => {
+        match $family {
+            $(
+                #[cfg(feature = $feature)]
+                countersign::Family::$variant => {
+                    type $json = countersign::$module::$variant;
+                    $body
+                }
+            )*
+            _ => $otherwise,
+        }
+    };
+}
+pub(crate) use of_family;
+
+/// Returns the form of a family's keys, for people; `None` if this build has no JSON of the family.
+#[must_use]
+pub const fn key_form(family: Family) -> Option<&'static str> {
+    for_each_family! { of_family! [family, Json => Some(Json::KEY_FORM), None] }
+}
+
+/// Returns which members of a family's artefacts hold what every family has; `None` if this build has no JSON of the family.
+#[must_use]
+pub const fn artefact_members(family: Family) -> Option<ArtefactMembers> {
+    for_each_family! { of_family! [family, Json => Some(Json::ARTEFACT_MEMBERS), None] }
+}
+
+/// Returns for each family that this build has the name of its chains, and a wallet context of a recovery on one of them
+/// (`docs/spec/batch.md#recovery-contexts`), for people.
+#[must_use]
+pub const fn recovery_examples() -> &'static [(&'static str, &'static str)] {
+    macro_rules! examples {
+        ([] $($feature:literal $family:ident $module:ident,)*) => {
+            &[$(#[cfg(feature = $feature)] countersign::$module::$family::RECOVERY_EXAMPLE,)*]
+        };
+    }
+    for_each_family! { examples! [] }
 }
 
 /// Reads the wallet context of a case (`docs/spec/batch.md#wallet-contexts`) and prepares the order with it.

@@ -36,10 +36,10 @@ mod wipe;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use dispatch::{Artefacts, attach, attach_file, prepare, read_context, sign, sign_with};
-pub use family::inputs::is_decimal_text;
+pub use dispatch::{Artefacts, artefact_members, attach, attach_file, key_form, prepare, read_context, recovery_examples, sign, sign_with};
+pub use family::inputs::{Input, inputs, is_decimal_text};
 #[cfg(feature = "tron")]
 pub use family::tron::{permission as tron_permission, permission_in as tron_permission_in};
-pub use family::{JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
+pub use family::{ArtefactMembers, JsonArtefacts, JsonFamily, attach_json, prepare_json, sign_text};
 pub use recover::prepare_recovery;
-pub use sent::{find_payment, is_effect, match_with_warnings, stage_of_sent};
+pub use sent::{check_outcome, find_payment, is_effect, match_with_warnings, stage_of_sent, wrappers};

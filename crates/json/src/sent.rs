@@ -6,7 +6,7 @@ use countersign::{Code, Family, Refusal, Role, Verified, VerifiedOrder, Warnings
 use countersign_core::json::{self, Cursor};
 
 use crate::JsonFamily;
-use crate::dispatch::each_family;
+use crate::dispatch::{each_family, of_family};
 
 /// Returns the role in an order of a transaction that an external wallet has signed or broadcast, and warnings about what the wallet
 /// changed: see [`Verified::match_with_warnings`]. The forms of the transaction are listed in `docs/spec/batch.md#external-transactions`.
@@ -62,13 +62,30 @@ pub fn is_effect(family: Family, text: &[u8]) -> bool {
     let Ok(value) = json::parse(text) else { return false };
     let root = Cursor::root(&value, "");
     let Ok(members) = root.object() else { return false };
-    let has = |names: &[&str]| names.iter().any(|name| members.get(name).is_some());
-    match family {
-        // A transaction has no status, and a receipt no nonce.
-        Family::Evm => has(&["receipts", "logs", "status"]) && !has(&["nonce"]),
-        Family::Starknet => has(&["execution_status", "events"]) && !has(&["calldata"]),
-        Family::Tron => has(&["receipt", "log"]) && !has(&["raw_data", "raw_data_hex"]),
-        Family::Solana => has(&["transaction"]) && has(&["meta"]),
-        _ => false,
-    }
+    let has_any = |names: &[&'static str]| names.iter().any(|name| members.get(name).is_some());
+    for_each_family! { of_family! [family, Json => Json::is_effect(has_any), false] }
+}
+
+/// Refuses a transaction that failed, where the answer of the node that shows it says so. An answer without an outcome passes.
+///
+/// # Errors
+///
+/// [`Code::TransactionMismatch`] at the outcome, or a [`Refusal`] of the text.
+pub fn check_outcome(family: Family, answer: &[u8]) -> Result<(), Refusal> {
+    let place = for_each_family! { of_family! [family, Json => Json::OUTCOME_AT, ""] };
+    let value = json::parse(answer).map_err(|refusal| refusal.with_prefix(place))?;
+    let root = Cursor::root(&value, place);
+    let members = root.object()?;
+    let outcome = for_each_family! { of_family! [family, Json => Json::check_outcome(&members), Ok(())] };
+    outcome.map_err(|refusal| match refusal.code() {
+        Code::TransactionMismatch => refusal.with_reason("the transaction failed"),
+        _ => refusal,
+    })
+}
+
+/// Returns the names of the members in which wallets and nodes return a transaction of a family beside other values: the first that is
+/// there has it.
+#[must_use]
+pub const fn wrappers(family: Family) -> &'static [&'static str] {
+    for_each_family! { of_family! [family, Json => Json::WRAPPERS, &[]] }
 }

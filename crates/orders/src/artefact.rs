@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use countersign::{Family, Role};
+use countersign_json::artefact_members;
 use serde_json::Value as Json;
 
 /// A transaction or message of an order, as an outside library computed it. Values are absent where a family has no such value, or where the
@@ -15,10 +16,9 @@ pub struct Artefact {
     pub name: String,
     /// The role of the transaction; `None` for what the service submits.
     pub role: Option<Role>,
-    /// The unsigned bytes: what EVM chains and Tron hash, the message on Solana, BCS of the transaction data on Sui, without its intent, and the
-    /// transaction without witnesses on Bitcoin-like chains.
+    /// The unsigned bytes, such as what EVM chains hash, or the transaction without witnesses on Bitcoin-like chains.
     pub payload: Option<Vec<u8>>,
-    /// What is signed. `None` on Solana, where the payload itself is signed, and on Bitcoin-like chains, where each input has its own digest.
+    /// What is signed. `None` where the payload itself is signed, and where each input has its own digest.
     pub digest: Option<[u8; 32]>,
     /// The signature, in the text form of [`Unsigned::attach_text`](countersign::Unsigned::attach_text), where it is not a part of `signed` alone.
     pub signature: Option<String>,
@@ -30,40 +30,15 @@ pub struct Artefact {
     pub json: String,
 }
 
-/// The members of a family's artefacts that hold what an [`Artefact`] has. The first member that is present counts.
-struct Members {
-    payload: &'static [&'static str],
-    digest: &'static [&'static str],
-    id: &'static [&'static str],
-    signature: &'static [&'static str],
-}
-
-impl Members {
-    /// Returns the members of a family (`docs/spec/batch.md#artefacts`).
-    const fn of(family: Family) -> Option<Self> {
-        let (payload, digest, id): (&[_], &[_], &[_]) = match family {
-            Family::Evm => (&["signing_payload"], &["signing_hash", "digest"], &["tx_hash"]),
-            Family::Tron => (&["raw_data"], &["tx_id", "digest"], &["tx_id"]),
-            Family::Starknet => (&[], &["tx_hash", "message_hash"], &["tx_hash"]),
-            // The first signature is the id.
-            Family::Solana => return Some(Self { payload: &["message"], digest: &[], id: &["signature"], signature: &[] }),
-            Family::Sui => (&["transaction_data"], &["signing_digest"], &["tx_digest"]),
-            Family::Bitcoin => (&["unsigned_tx"], &[], &["tx_id"]),
-            _ => return None,
-        };
-        Some(Self { payload, digest, id, signature: &["signature"] })
-    }
-}
-
 impl Artefact {
     /// Reads an artefact of a family; `None` for one that the order does not have.
     pub(crate) fn read(family: Family, name: &str, value: &Json) -> Option<Self> {
-        let (members, own) = (Members::of(family)?, value.as_object()?);
+        let (members, own) = (artefact_members(family)?, value.as_object()?);
         let get = |names: &[&str]| names.iter().find_map(|name| own.get(*name)).filter(|value| !value.is_null());
         let text = |names| get(names).and_then(Json::as_str);
-        let bytes = |names| match family {
-            Family::Solana | Family::Sui => STANDARD.decode(text(names)?).ok(),
-            _ => hex::decode(text(names)?).ok(),
+        let bytes = |names| {
+            let text = text(names)?;
+            if members.is_base64 { STANDARD.decode(text).ok() } else { hex::decode(text).ok() }
         };
         let role = match name {
             "approval" => Some(Role::Approval),

@@ -4,20 +4,27 @@
 //! Optional members set which coins are spent (`selection`), their order (`order`, `seed`), replaceability (`rbf`), and the
 //! derivations of the wallet's keys for hardware signers (`origins`).
 
+mod inputs;
+
+use countersign::SigningRequest;
 use countersign::bitcoin::bitcoin::consensus::encode;
 use countersign::bitcoin::bitcoin::hashes::Hash;
 use countersign::bitcoin::bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
-use countersign::bitcoin::recover::{Exceptions, Fee, FeeCoins, Funding, Payout};
+use countersign::bitcoin::recover::{Exceptions, Fee, FeeCoins, Funding, Payout, Recovery};
 use countersign::bitcoin::{
-    Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxContext, TxOrdering, Unsigned, Utxo, received,
+    Bitcoin, ChangeRule, ExternalSignature, FeeRate, KeyOrigin, Payment, Selection, TxContext, TxOrdering, Unsigned, UnsignedOrder, Utxo,
+    received,
 };
 use countersign_core::chains::digits;
 use countersign_core::json::{Cursor, Members, Value};
 use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, U256, VerifiedOrder, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::{self, BitcoinSignature, BitcoinWallet};
-use super::{JsonFamily, hex};
+use self::inputs::{BitcoinRecovery, BitcoinSignature, BitcoinWallet};
+use super::inputs::Input;
+use super::{ArtefactMembers, JsonFamily, hex};
+use crate::objects::NativePayload;
+use crate::recover;
 
 /// Maximum length of a script, in bytes. Consensus rules execute no longer one.
 const MAX_SCRIPT: usize = 10_000;
@@ -27,6 +34,17 @@ const MAX_TRANSACTION: usize = 4_000_000;
 const PSBT: &str = "psbt";
 
 impl JsonFamily for Bitcoin {
+    type Recovery = Recovery;
+
+    const CONTEXTS: &'static [&'static [Input]] = &[inputs::CONTEXTS];
+    const SIGNATURES: &'static [&'static [Input]] = &[inputs::SIGNATURES];
+    const ARTEFACT_MEMBERS: ArtefactMembers = ArtefactMembers::new(&["unsigned_tx"], &[], &["tx_id"]);
+    const KEY_FORM: &'static str = "WIF of a compressed key, or 64 hex digits";
+    // The answer to getrawtransaction, or to walletprocesspsbt: the final transaction if it is complete.
+    const WRAPPERS: &'static [&'static str] = &["hex", "psbt"];
+    const RECOVERY_EXAMPLE: (&'static str, &'static str) =
+        ("Bitcoin", r#"{"funding": ["<txid>:0:50000"], "to": "bc1q...", "fee_rate": "2.5"}"#);
+
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(BitcoinWallet::MEMBERS)?;
@@ -47,6 +65,13 @@ impl JsonFamily for Bitcoin {
         context.origins = read_origins(&members)?;
         context.replaceable = members.get("rbf").map(|cursor| cursor.bool()).transpose()?.unwrap_or(true);
         Ok(context)
+    }
+
+    fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+        // Only the holder of the HTLC's key can take the coins, so the context has no `sender`.
+        let members = recover::members(&wallet, &[], BitcoinRecovery::MEMBERS)?;
+        let payout = read_payout(&members, policy)?;
+        recovery.clone().with_policy(policy).prepare(payout).map_err(recover::in_wallet)
     }
 
     /// Reads a signature as text, or as an object `{"signature", "public_key"}` in hex.
@@ -83,6 +108,10 @@ impl JsonFamily for Bitcoin {
         received::from_bytes(&hex(text, "0x")?)
     }
 
+    fn native_payload(request: &SigningRequest<Self::Payload>, _: &Unsigned) -> NativePayload {
+        NativePayload::new("psbt", request.payload.psbt.to_string())
+    }
+
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         if unsigned.deposit.is_some() {
@@ -95,7 +124,7 @@ impl JsonFamily for Bitcoin {
 }
 
 /// Reads the context of a recovery: the outputs of the HTLC, where they are sent, and who pays the fee.
-pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<Payout, Refusal> {
+fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<Payout, Refusal> {
     let funding = |cursor: Cursor<'_, '_>| {
         let text = cursor.text()?;
         text.parse::<Funding>().map_err(|error| cursor.refuse(error).with_expected("<txid>:<index>:<base units>"))
@@ -119,7 +148,7 @@ pub(crate) fn read_payout(members: &Members<'_, '_>, policy: &Policy) -> Result<
             None => Fee::Deducted(fee_rate),
         },
     };
-    let accepts = |member| crate::recover::accepts(members, member);
+    let accepts = |member| recover::accepts(members, member);
     let accepts = Exceptions { less: accepts("accept_less")?, low_fee: accepts("accept_low_fee")?, high_fee: accepts("accept_high_fee")? };
     Ok(Payout::new(fundings, to.text()?, fee).with_origins(origins).with_exceptions(accepts))
 }

@@ -6,7 +6,39 @@ use countersign_evm_core::funding::ApprovalPlan;
 use countersign_evm_core::payloads::{CallPayload, MessagePayload, Unsigned};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::inputs::declare;
 use super::read_u64;
+
+/// The form of a key.
+pub(super) const KEY_FORM: &str = "64 hex digits";
+
+declare! { SIGNATURES:
+    /// The signature of a key on EVM or Tron, in parts. The parity is found, so `v` may be missing or have any usual form or name.
+    EcdsaSignature {
+        /// The first number; text without `0x` is hex.
+        r: NumberOrText,
+        /// The second number; text without `0x` is hex.
+        s: NumberOrText,
+        /// 0, 1, 27 or 28, or EIP-155's, or the last byte of it.
+        v: Option<NumberOrText>,
+        /// The same as `v`.
+        y_parity: Option<NumberOrText>,
+        /// The same as `v`.
+        recovery: Option<NumberOrText>,
+        /// The same as `v`.
+        recovery_param: Option<NumberOrText>,
+        /// The same as `v`.
+        network_v: Option<NumberOrText>,
+    }
+
+    /// The signature of a key service on EVM or Tron, with the public key that made it.
+    KeyServiceSignature {
+        /// DER, or another form of r and s, in hex.
+        signature: String,
+        /// The public key: SEC 1 or a `SubjectPublicKeyInfo`, in hex.
+        public_key: Option<String>,
+    }
+}
 
 /// Bytes that serialize as `0x` and lower-case hex.
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);

@@ -1,37 +1,66 @@
 //! The JSON of each family: wallet contexts, keys, signatures and artefacts.
 
 #[cfg(feature = "bitcoin")]
-pub(crate) mod bitcoin;
+mod bitcoin;
 #[cfg(any(feature = "evm", feature = "tron"))]
 mod calls;
 #[cfg(feature = "evm")]
-pub(crate) mod evm;
+mod evm;
 pub(crate) mod inputs;
 #[cfg(feature = "solana")]
-pub(crate) mod solana;
+mod solana;
 #[cfg(feature = "starknet")]
-pub(crate) mod starknet;
+mod starknet;
 #[cfg(feature = "sui")]
-pub(crate) mod sui;
+mod sui;
 #[cfg(feature = "tron")]
 pub(crate) mod tron;
 
+use countersign::SigningRequest;
 use countersign_core::family::{ChainFamily, only_one};
 use countersign_core::json::{Cursor, Members, Value};
-use countersign_core::{Code, ParseError, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
+use countersign_core::{Code, ParseError, Policy, Refusal, RequestId, UnsignedOrder, VerifiedOrder};
 use serde::{Serialize, Serializer};
+
+use self::inputs::Input;
+use crate::objects::NativePayload;
 
 /// Location of the local key in a case.
 const KEY: &str = "/wallet/secret_key";
 
 /// The JSON forms of one family.
 pub trait JsonFamily: ChainFamily {
+    /// A redemption or a refund, as the family prepares it.
+    type Recovery;
+
+    /// The objects that a wallet passes in to prepare an order or a recovery.
+    const CONTEXTS: &'static [&'static [Input]];
+    /// Signatures in several parts.
+    const SIGNATURES: &'static [&'static [Input]] = &[];
+    /// The members of the artefacts.
+    const ARTEFACT_MEMBERS: ArtefactMembers;
+    /// The form of a key, for people.
+    const KEY_FORM: &'static str;
+    /// The members in which wallets and nodes return a transaction beside other values.
+    const WRAPPERS: &'static [&'static str] = &[];
+    /// Where a transaction says that it failed: in itself, or beside it.
+    const OUTCOME_AT: &'static str = "/calls";
+    /// The name of the chains, and a wallet context of a recovery on one of them, for people.
+    const RECOVERY_EXAMPLE: (&'static str, &'static str);
+
     /// Reads a wallet context. The locations of refusals begin with that of the context, `/wallet`.
     ///
     /// # Errors
     ///
     /// A [`Refusal`] at the member that is missing or malformed.
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<Self::Context, Refusal>;
+
+    /// Reads the wallet context of a recovery (`docs/spec/batch.md#recovery-contexts`), and prepares the recovery with it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] at the member that is missing, unknown, malformed or invalid.
+    fn prepare_recovery(recovery: &Self::Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<UnsignedOrder<Self>, Refusal>;
 
     /// Reads a signature made by an external signer. In most families it is text.
     ///
@@ -98,6 +127,37 @@ pub trait JsonFamily: ChainFamily {
         let reason = "only a payment on EVM chains, Tron, Starknet and Solana can be found by its effect";
         Err(crate::dispatch::unsupported(Self::FAMILY).with_reason(reason))
     }
+
+    /// Returns whether an object says what a transaction did, as [`JsonFamily::find_payment`] takes it, and is not the transaction alone.
+    /// `has_any` returns whether it has one of these members.
+    fn is_effect(has_any: impl Fn(&[&'static str]) -> bool) -> bool {
+        let _ = has_any;
+        false
+    }
+
+    /// Refuses a transaction that failed, where the answer of a node that shows it says so.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::TransactionMismatch`] at the outcome.
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let _ = members;
+        Ok(())
+    }
+
+    /// Returns the calls for wallets that choose nonce and fees themselves, as JSON text: see
+    /// [`wallet_calls`](crate::objects::wallet_calls).
+    ///
+    /// # Errors
+    ///
+    /// [`Code::UnsupportedFamily`] for a family without such an interface.
+    fn wallet_calls(order: &VerifiedOrder<Self>) -> Result<Vec<String>, Refusal> {
+        let _ = order;
+        Err(crate::dispatch::unsupported(Self::FAMILY))
+    }
+
+    /// Returns the payload of one of the requests, in the form that the chain's own wallets accept.
+    fn native_payload(request: &SigningRequest<Self::Payload>, unsigned: &Self::Unsigned) -> NativePayload;
 
     /// Serializes the artefacts with the signatures so far.
     ///
@@ -198,6 +258,28 @@ pub fn attach_json<F: JsonFamily>(unsigned: &mut UnsignedOrder<F>, signatures: C
         attached.map_err(|refusal| refusal.with_prefix(&cursor.at().to_string()))?;
     }
     Ok(())
+}
+
+/// The members of a family's artefacts (`docs/spec/batch.md#artefacts`) that hold what every family has. The first one that is present counts.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ArtefactMembers {
+    /// The unsigned bytes.
+    pub payload: &'static [&'static str],
+    /// What is signed, in hex; none where the payload itself is signed, or where each input has its own digest.
+    pub digest: &'static [&'static str],
+    /// The id of the transaction, as explorers write it.
+    pub id: &'static [&'static str],
+    /// The signature, where it is not a part of the signed bytes alone.
+    pub signature: &'static [&'static str],
+    /// Whether bytes are in base64. Otherwise they are in hex.
+    pub is_base64: bool,
+}
+
+impl ArtefactMembers {
+    const fn new(payload: &'static [&'static str], digest: &'static [&'static str], id: &'static [&'static str]) -> Self {
+        Self { payload, digest, id, signature: &["signature"], is_base64: false }
+    }
 }
 
 /// The artefacts of one family's order with the signatures so far, serialized as in `docs/spec/batch.md#artefacts`.

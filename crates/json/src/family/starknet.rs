@@ -2,25 +2,48 @@
 //! `cairo_version`, `paymaster_data`, `account_deployment_data` and the two data availability modes
 //! (`docs/spec/batch.md#starknet-wallet`).
 
+mod inputs;
+
+use countersign::SigningRequest;
+use countersign::starknet::recover::Recovery;
 use countersign::starknet::{
-    DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, ResourceBound,
-    ResourceBounds, Starknet, TxContext, Unsigned, felt, received,
+    ApprovalStep, DataAvailabilityMode, ExecutionEncoding, ExternalSignature, Felt, FundingPath, InvokeTransaction, KeyedPath, Payload,
+    ResourceBound, ResourceBounds, Starknet, TxContext, Unsigned, UnsignedOrder, felt, received,
 };
 use countersign_core::json::{Cursor, Members};
-use countersign_core::{Code, Refusal, Role, VerifiedOrder};
+use countersign_core::{Code, Policy, Refusal, Role, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::{self, StarknetWallet};
-use super::{JsonFamily, read_u64};
+use self::inputs::{StarknetRecovery, StarknetWallet};
+use super::inputs::Input;
+use super::{ArtefactMembers, JsonFamily, read_u64};
+use crate::objects::{NativePayload, to_json};
+use crate::recover;
 
 /// Maximum length of paymaster or deployment data, in felts. A transaction with more is too large for a node.
 const MAX_DATA: usize = 4096;
 
 impl JsonFamily for Starknet {
+    type Recovery = Recovery;
+
+    const CONTEXTS: &'static [&'static [Input]] = &[inputs::CONTEXTS];
+    const SIGNATURES: &'static [&'static [Input]] = &[inputs::SIGNATURES];
+    const ARTEFACT_MEMBERS: ArtefactMembers = ArtefactMembers::new(&[], &["tx_hash", "message_hash"], &["tx_hash"]);
+    const KEY_FORM: &'static str = "1 to 64 hex digits";
+    const RECOVERY_EXAMPLE: (&'static str, &'static str) = ("Starknet", r#"{"nonce": "7", "resource_bounds": {...}, "sender": "0x..."}"#);
+
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<KeyedPath, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(StarknetWallet::MEMBERS)?;
         Ok(FundingPath::Both(read_execution(&members)?).into())
+    }
+
+    fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, _: &Policy) -> Result<UnsignedOrder, Refusal> {
+        let members = recover::members(&wallet, StarknetWallet::MEMBERS, StarknetRecovery::MEMBERS)?;
+        let execution = read_execution(&members)?;
+        let sender = members.get("sender").map_or(Ok(recovery.to()), felt::read)?;
+        let execution = execution.sent_by(sender).with_low_fee(recover::accepts(&members, "accept_low_fee")?);
+        recovery.prepare(execution).map_err(recover::in_wallet)
     }
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
@@ -33,6 +56,23 @@ impl JsonFamily for Starknet {
 
     fn find_payment(order: &VerifiedOrder<Self>, text: &[u8]) -> Result<String, Refusal> {
         order.deposit().find_payment(&received::receipt(text)?).map(|hash| felt::to_hex(&hash))
+    }
+
+    fn is_effect(has_any: impl Fn(&[&'static str]) -> bool) -> bool {
+        has_any(&["execution_status", "events"]) && !has_any(&["calldata"])
+    }
+
+    /// Returns the calls of `account.execute`.
+    fn wallet_calls(order: &VerifiedOrder<Self>) -> Result<Vec<String>, Refusal> {
+        Ok(order.deposit().execute_calls(ApprovalStep::default()).iter().map(to_json).collect())
+    }
+
+    fn native_payload(request: &SigningRequest<Self::Payload>, _: &Unsigned) -> NativePayload {
+        match &request.payload {
+            Payload::Invoke(invoke) => NativePayload::new("starknet_invoke", to_json(&invoke.transaction)),
+            Payload::TypedData(typed_data) => NativePayload::new("typed_data", typed_data.to_string()),
+            _ => NativePayload::default(),
+        }
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
@@ -59,7 +99,7 @@ impl JsonFamily for Starknet {
 }
 
 /// Reads nonce, resource bounds and what the account needs in addition.
-pub(crate) fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
+fn read_execution(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
     let bounds = members.need("resource_bounds")?;
     let resources = bounds.object()?;
     resources.check_spelling(inputs::ResourceBounds::MEMBERS)?;

@@ -1,18 +1,35 @@
 //! Sui: `{"gas_price", "gas_budget", "gas_payment"}`, and optionally `sponsor`, `expiration_epoch` and `valid_during`. Price
 //! and budget are decimal strings in MIST (`docs/spec/batch.md#sui-wallet`).
 
+mod inputs;
+
+use countersign::SigningRequest;
 use countersign::sui::balance::ValidDuring;
+use countersign::sui::recover::{FunctionNames, Recovery};
 use countersign::sui::sui_sdk_types::{Digest, ObjectReference, SignedTransaction};
-use countersign::sui::{Execution, MAX_GAS_COINS, Sui, TxContext, Unsigned, address};
+use countersign::sui::{Execution, MAX_GAS_COINS, Sui, TxContext, Unsigned, UnsignedOrder, address};
 use countersign_core::chains::address::parse_solana;
-use countersign_core::json::Cursor;
-use countersign_core::{Code, Refusal, Role, VerifiedOrder};
+use countersign_core::json::{Cursor, Members};
+use countersign_core::{Code, Policy, Refusal, Role, VerifiedOrder};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::inputs::{self, GasCoin, SuiWallet};
-use super::{JsonFamily, read_u64};
+use self::inputs::{GasCoin, SuiRecovery, SuiWallet};
+use super::inputs::Input;
+use super::{ArtefactMembers, JsonFamily, read_u64};
+use crate::objects::NativePayload;
+use crate::recover;
 
 impl JsonFamily for Sui {
+    type Recovery = Recovery;
+
+    const CONTEXTS: &'static [&'static [Input]] = &[inputs::CONTEXTS];
+    const ARTEFACT_MEMBERS: ArtefactMembers =
+        ArtefactMembers { is_base64: true, ..ArtefactMembers::new(&["transaction_data"], &["signing_digest"], &["tx_digest"]) };
+    const KEY_FORM: &'static str = "suiprivkey1.. or 64 hex digits";
+    const WRAPPERS: &'static [&'static str] = &["rawTransaction"];
+    const RECOVERY_EXAMPLE: (&'static str, &'static str) =
+        ("Sui", r#"{"gas_price": "1000", "gas_budget": "5000000", "gas_payment": [...], "sender": "0x..."}"#);
+
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<TxContext, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(SuiWallet::MEMBERS)?;
@@ -32,6 +49,22 @@ impl JsonFamily for Sui {
         Ok(gas)
     }
 
+    fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, _: &Policy) -> Result<UnsignedOrder, Refusal> {
+        let members = recover::members(&wallet, SuiWallet::MEMBERS, SuiRecovery::MEMBERS)?;
+        let names = match members.get("function_names") {
+            None => FunctionNames::default(),
+            Some(cursor) => match cursor.text()? {
+                "current" => FunctionNames::Current,
+                "older" => FunctionNames::Older,
+                _ => return Err(cursor.refuse(Code::WrongType).with_expected("current or older")),
+            },
+        };
+        let gas = Self::read_wallet(wallet)?;
+        let sender = members.get("sender").map_or(Ok(recovery.to()), address::read)?;
+        let gas = gas.sent_by(sender).with_low_fee(recover::accepts(&members, "accept_low_fee")?);
+        recovery.clone().with_names(names).prepare(gas).map_err(recover::in_wallet)
+    }
+
     /// Requires that the key of a case is the sender's. A key that signs only for the sponsor is refused like any other.
     fn check_signed(unsigned: &Unsigned) -> Result<(), Refusal> {
         if unsigned.signature.is_some() {
@@ -46,6 +79,19 @@ impl JsonFamily for Sui {
 
     fn read_transaction(_: &VerifiedOrder<Self>, text: &[u8]) -> Result<SignedTransaction, Refusal> {
         Execution::from_json(text)
+    }
+
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let Some(effects) = members.get("effects") else { return Ok(()) };
+        let effects = effects.object()?;
+        let Some(status) = effects.get("status") else { return Ok(()) };
+        let status = status.object()?;
+        let outcome = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
+        outcome.map_or(Ok(()), |outcome| Err(outcome.at().refuse(Code::TransactionMismatch)))
+    }
+
+    fn native_payload(_: &SigningRequest<Self::Payload>, unsigned: &Unsigned) -> NativePayload {
+        NativePayload::new("sui_transaction", unsigned.base64())
     }
 
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {

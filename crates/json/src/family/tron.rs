@@ -1,25 +1,53 @@
 //! Tron: `{"ref_block_bytes", "ref_block_hash", "expiration", "timestamp"}`, hex without `0x` and Unix milliseconds; optionally
 //! `chain_id`, `reset_approval`, `permission_id` and `permission` (`docs/spec/batch.md#tron-wallet`).
 
+mod inputs;
+
+use countersign::SigningRequest;
+use countersign::tron::recover::Recovery;
 use countersign::tron::{
-    Address, ExternalSignature, FundingPath, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned, address,
-    received,
+    Address, ExternalSignature, FundingPath, Payload, Permission, SignedTronTransaction, Tron, TronTransaction, TxContext, Unsigned,
+    UnsignedOrder, address, received,
 };
 use countersign_core::json::{Cursor, Members, Value};
-use countersign_core::{Code, Refusal, UnixMillis, VerifiedOrder, number};
+use countersign_core::{Code, Policy, Refusal, UnixMillis, VerifiedOrder, number};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::calls::{Call, read_approvals, read_chain_id, serialize_steps};
-use super::inputs::{TronKey, TronPermission, TronWallet};
-use super::{JsonFamily, hex};
+use self::inputs::{TronKey, TronPermission, TronRecovery, TronWallet};
+use super::calls::{self, Call, read_approvals, read_chain_id, serialize_steps};
+use super::inputs::Input;
+use super::{ArtefactMembers, JsonFamily, hex, read_u64};
+use crate::objects::NativePayload;
+use crate::recover;
 
 impl JsonFamily for Tron {
+    type Recovery = Recovery;
+
+    const CONTEXTS: &'static [&'static [Input]] = &[inputs::CONTEXTS];
+    const SIGNATURES: &'static [&'static [Input]] = &[calls::SIGNATURES];
+    const ARTEFACT_MEMBERS: ArtefactMembers = ArtefactMembers::new(&["raw_data"], &["tx_id", "digest"], &["tx_id"]);
+    const KEY_FORM: &'static str = calls::KEY_FORM;
+    // TronWeb returns the transaction that it sent beside the result.
+    const WRAPPERS: &'static [&'static str] = &["transaction"];
+    const OUTCOME_AT: &'static str = "/transaction";
+    const RECOVERY_EXAMPLE: (&'static str, &'static str) =
+        ("Tron", r#"{"ref_block_bytes": "7f87", "ref_block_hash": "...", "expiration": ..., "timestamp": ..., "sender": "T..."}"#);
+
     fn read_wallet(wallet: Cursor<'_, '_>) -> Result<FundingPath<TxContext>, Refusal> {
         let members = wallet.object()?;
         members.check_spelling(TronWallet::MEMBERS)?;
         let mut calls = read_calls(&members)?;
         calls.approvals = read_approvals(&members)?;
         Ok(FundingPath::Both(calls))
+    }
+
+    fn prepare_recovery(recovery: &Recovery, wallet: Cursor<'_, '_>, policy: &Policy) -> Result<UnsignedOrder, Refusal> {
+        let members = recover::members(&wallet, TronWallet::MEMBERS, TronRecovery::MEMBERS)?;
+        let mut calls = read_calls(&members)?;
+        calls.fee_limit = members.get("fee_limit").map(|cursor| read_u64(cursor)).transpose()?;
+        let sender = members.get("sender").map_or(Ok(recovery.to()), address::read)?;
+        let calls = calls.sent_by(sender).with_low_fee(recover::accepts(&members, "accept_low_fee")?);
+        recovery.clone().with_policy(policy).prepare(calls).map_err(recover::in_wallet)
     }
 
     fn read_signature(signature: Cursor<'_, '_>) -> Result<ExternalSignature, Refusal> {
@@ -44,13 +72,33 @@ impl JsonFamily for Tron {
         order.deposit().find_payment(&received::transaction_info(text)?).map(hex::encode)
     }
 
+    fn is_effect(has_any: impl Fn(&[&'static str]) -> bool) -> bool {
+        has_any(&["receipt", "log"]) && !has_any(&["raw_data", "raw_data_hex"])
+    }
+
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let Some(results) = members.get("ret") else { return Ok(()) };
+        for result in results.array()? {
+            let result = result.object()?;
+            if let Some(outcome) = result.get("contractRet").filter(|outcome| !outcome.text().is_ok_and(|text| text == "SUCCESS")) {
+                return Err(outcome.at().refuse(Code::TransactionMismatch));
+            }
+        }
+        Ok(())
+    }
+
+    fn native_payload(request: &SigningRequest<Self::Payload>, _: &Unsigned) -> NativePayload {
+        let is_message = matches!(request.payload, Payload::TypedData(_));
+        NativePayload::new(if is_message { "typed_data" } else { "tron_transaction" }, request.payload.to_json().to_string())
+    }
+
     fn serialize_artefacts<S: Serializer>(unsigned: &Unsigned, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_steps(unsigned, serializer)
     }
 }
 
 /// Reads the reference block and the lifetime, and the chain id that the wallet is set to.
-pub(crate) fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
+fn read_calls(members: &Members<'_, '_>) -> Result<TxContext, Refusal> {
     fn bytes<const N: usize>(cursor: Cursor<'_, '_>) -> Result<[u8; N], Refusal> {
         number::bare_hex_array(cursor.text()?).map_err(|error| cursor.refuse(error))
     }

@@ -146,7 +146,7 @@ pub fn prepare_gasless(order: &Verified) -> Result<Unsigned, Failure> {
 /// Returns the signing requests, in the order in which payloads are sent.
 #[must_use]
 pub fn requests(order: &Unsigned) -> Vec<Request> {
-    order.requests().into_iter().map(|request| Request::new(request, order)).collect()
+    native::requests(order)
 }
 
 /// Signs everything that a local key can sign. The key has the text form of `docs/spec/batch.md#keys`.
@@ -285,6 +285,6 @@ fn with_json<T>(text: &[u8], at: &str, read: impl FnOnce(Cursor<'_, '_>) -> Resu
 }
 
 /// Serializes a value with string keys and no fallible members.
-fn to_json(value: &impl serde::Serialize) -> String {
+pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -2,14 +2,13 @@
 
 use countersign::reader::{Fault, Miscount};
 use countersign::{
-    Blame, BroadcastTransaction, Refusal, SigningRequest, Summary, U256, Unsigned, Warnings,
+    Blame, BroadcastTransaction, Refusal, SigningRequest, Summary, U256, Warnings,
     evidence::{Hold, HtlcState, LockedHtlc, ObservedAt},
     report::{ByteCoverage, Hex, OrderStage, OrderTerms, TypedValue},
 };
 use serde::Serialize;
 
-use super::fields::{Coverage, Decimal, Htlc, HtlcTerms, Line, Notice, Request, Terms, Transaction, Value};
-use super::native;
+use super::fields::{Coverage, Decimal, Htlc, HtlcTerms, Line, NativePayload, Notice, Request, Terms, Transaction, Value};
 
 const CALLER: &str = "caller";
 const USAGE: &str = "usage";
@@ -199,8 +198,7 @@ pub fn terms(terms: &OrderTerms<'_>) -> Terms {
 }
 
 impl Request {
-    pub(super) fn new(request: SigningRequest<countersign::Payload>, order: &Unsigned) -> Self {
-        let native = native::payload(&request, order);
+    pub(super) fn new<P>(native: NativePayload, request: SigningRequest<P>) -> Self {
         let SigningRequest { id, signer, scheme, message, digest, .. } = request;
         Self { name: id.to_string(), signer, scheme: scheme.name().to_owned(), payload: Hex(message), digest: Hex(digest), native }
     }

@@ -119,6 +119,23 @@ fn contexts_of_recoveries_have_exactly_the_members_of_their_lists() {
     }
 }
 
+#[test]
+fn examples_of_recoveries_have_the_members_that_are_required_and_no_unknown_one() {
+    let examples = countersign_json::recovery_examples();
+    assert_eq!(examples.len(), FAMILIES.len());
+    for (family, (chains, example)) in FAMILIES.iter().zip(examples) {
+        // Its values are shortened, so it is not JSON.
+        let parts: Vec<_> = example.split('"').collect();
+        let names: Vec<_> = parts.windows(2).filter(|pair| pair[1].starts_with(':')).map(|pair| pair[0]).collect();
+        let shape = find(&shape_of(family.name(), "Recovery"));
+        assert!(
+            chains.to_lowercase() == family.name() && names.iter().all(|name| shape.members().any(|field| field.name == *name)),
+            "{example}"
+        );
+        assert!(shape.members().all(|field| field.kind.is_optional() || names.contains(&field.name)), "{example}");
+    }
+}
+
 /// Returns whether the object that the pointer leads into is there.
 fn pointer_exists(line: &Value, pointer: &str) -> bool {
     let (parent, _) = pointer.rsplit_once('/').unwrap();

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use countersign_json::{for_each_input, for_each_shape};
+use countersign_json::{Input, for_each_shape};
 
 use crate::documents::documents;
 
 /// What the objects return.
 pub(crate) static OUTPUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| for_each_shape! { shapes });
 /// What wallets pass in. A context of a recovery comes after its base.
-pub(crate) static INPUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| for_each_input! { shapes });
+pub(crate) static INPUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| countersign_json::inputs().into_iter().map(Shape::of_input).collect());
 /// The documents of an order, and the wallet's own files.
 pub(crate) static DOCUMENTS: LazyLock<Vec<Shape>> = LazyLock::new(documents);
 
@@ -91,6 +91,16 @@ macro_rules! shapes {
 pub(crate) use shapes;
 
 impl Shape {
+    fn of_input(input: &'static Input) -> Self {
+        let Input { name, doc: lines, base, members, types, .. } = *input;
+        let fields = members.iter().zip(types).map(|(&name, (kind, lines))| Field {
+            name,
+            doc: doc(lines),
+            kind: Type::parse(&kind.replace(' ', "")),
+        });
+        Self { name, doc: doc(lines), base, fields: fields.collect() }
+    }
+
     /// Returns the members, those of the base first.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Field> {
         self.base.into_iter().flat_map(|base| &find(base).fields).chain(&self.fields)
