@@ -8,43 +8,55 @@ use countersign::{FAMILIES, Family, Policy, Registry, Unsigned, report::OrderSta
 use countersign_json::Artefacts;
 
 use countersign_json::line::{Case, Outcome};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::exit::OK;
 use crate::failure::{Failure, usage};
 use crate::session::Session;
 use crate::show;
 
-/// The registry and the orders of the demo: copies of the fixtures, so that the package is self-contained.
+/// The registry of the demo. It and the orders are copies of the fixtures, so that the package is self-contained.
 const REGISTRY: &str = include_str!("../demo/registry.json");
-const CASES: &str = include_str!("../demo/cases.jsonl");
 
-/// The cases that are shown for each family, and a change that an attacker could make to each.
-const EXAMPLES: &[Shown] = &[
-    Shown { family: Family::Evm, id: "evm-record-bitcoin-delegate", tamper: |line| one_digit(line, "initiate_transaction") },
-    Shown { family: Family::Tron, id: "tron-record-bitcoin-v1", tamper: |line| one_digit(line, "approval_transaction") },
-    Shown { family: Family::Starknet, id: "starknet-approval-unlimited", tamper: |line| one_digit(line, "approval_transaction") },
-    Shown { family: Family::Solana, id: "solana-native-legacy", tamper: |line| one_letter(line, "versioned_tx") },
-    Shown { family: Family::Solana, id: "solana-token-sponsor-signed", tamper: |line| one_letter(line, "versioned_tx") },
-    Shown { family: Family::Sui, id: "sui-native", tamper: |line| one_byte(line, "ptb_bytes") },
-    Shown { family: Family::Bitcoin, id: "bitcoin-coins-delegate", tamper: |line| other_address(line, "bitcoin-delegate") },
-    Shown { family: Family::Bitcoin, id: "bitcoin-every-kind-litecoin", tamper: |line| other_address(line, "bitcoin-delegate-litecoin") },
-];
+macro_rules! cases {
+    ([] $($feature:literal $family:ident $module:ident,)*) => {
+        /// The cases that are shown for each family, in lines.
+        const CASES: &[(Family, &str)] = &[$((Family::$family, include_str!(concat!("../demo/", stringify!($module), ".jsonl")))),*];
+    };
+}
+countersign::for_each_family! { cases! [] }
 
 /// The number of rounds whose median is shown.
 const ROUNDS: usize = 201;
 
-struct Shown {
-    family: Family,
-    id: &'static str,
-    /// Changes one character or byte of a payload, or replaces its address.
-    tamper: fn(&str) -> String,
+/// A case, and a change that an attacker could make to its response.
+#[derive(Deserialize)]
+struct Shown<'a> {
+    /// A part of the response, and what it is changed to: one character or byte of a payload is another, or the address is that of another
+    /// order.
+    tampered: (String, String),
+    /// The line of the fixtures.
+    #[serde(borrow)]
+    case: &'a RawValue,
+}
+
+impl Shown<'_> {
+    /// Returns the input part of the line, which ends before the member `note`.
+    fn input(&self) -> String {
+        self.case.get().split_once(",\"note\":").map_or_else(String::new, |(input, _)| format!("{input}}}"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
 }
 
 #[derive(Serialize)]
-struct Demonstrated<'a> {
-    family: &'a str,
-    case: &'a str,
+struct Demonstrated {
+    family: &'static str,
+    case: String,
     #[serde(serialize_with = "artefacts")]
     signed: Unsigned,
     micros: Micros,
@@ -81,15 +93,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     let registry = Registry::from_json(REGISTRY.as_bytes())?;
     let policy = Policy::default();
     let mut all = Vec::new();
-    for shown in EXAMPLES.iter().filter(|shown| FAMILIES.contains(&shown.family) && full.is_none_or(|full| full == shown.family)) {
-        let line = line(shown)?;
-        all.push(Demonstrated {
-            family: shown.family.name(),
-            case: shown.id,
-            signed: signed(&line, &registry, &policy)?,
-            micros: measure(&line, &registry, &policy)?,
-            tampered: Outcome::from_line((shown.tamper)(&line).as_bytes(), &registry, &policy),
-        });
+    for (family, lines) in CASES.iter().filter(|(family, _)| full.is_none_or(|full| full == *family)) {
+        for line in lines.lines() {
+            let shown: Shown<'_> = serde_json::from_str(line).map_err(usage)?;
+            let (input, (part, changed)) = (shown.input(), &shown.tampered);
+            all.push(Demonstrated {
+                family: family.name(),
+                case: serde_json::from_str::<Named>(&input).map_err(usage)?.id,
+                signed: signed(&input, &registry, &policy)?,
+                micros: measure(&input, &registry, &policy)?,
+                tampered: Outcome::from_line(input.replace(part, changed).as_bytes(), &registry, &policy),
+            });
+        }
     }
     if all.iter().any(|one| one.tampered.is_ok()) {
         return Err(usage("the tampered response was accepted: do not use this build"));
@@ -121,13 +136,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         session.progress("countersign demo --full evm shows what is signed, in words and bytes; --json shows all orders in full");
     }
     Ok(OK)
-}
-
-/// Returns the input part of a fixture line, which ends before the member `note`.
-fn line(shown: &Shown) -> Result<String, Failure> {
-    let id = format!("{{\"id\":\"{}\"", shown.id);
-    let line = CASES.lines().find(|line| line.starts_with(&id)).and_then(|line| line.split_once(",\"note\":"));
-    line.map(|(input, _)| format!("{input}}}")).ok_or_else(|| usage(format_args!("the demo has no case {}", shown.id)))
 }
 
 fn signed(line: &str, registry: &Registry, policy: &Policy) -> Result<Unsigned, Failure> {
@@ -164,72 +172,4 @@ fn measure(line: &str, registry: &Registry, policy: &Policy) -> Result<Micros, F
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6)
-}
-
-/// Changes the 48th character of the payload's first long alphanumeric text, such as an address or calldata.
-fn one_digit(line: &str, payload: &str) -> String {
-    let Some(start) = line.find(&format!("\"{payload}\"")) else { return line.to_owned() };
-    let (head, tail) = line.split_at(start);
-    let mut digits = 0_u32;
-    let mut changed = false;
-    let tail: String = tail
-        .chars()
-        .map(|character| {
-            digits = if character.is_ascii_alphanumeric() { digits.saturating_add(1) } else { 0 };
-            if digits < 48 || changed {
-                return character;
-            }
-            changed = true;
-            if character == '1' { '2' } else { '1' }
-        })
-        .collect();
-    format!("{head}{tail}")
-}
-
-/// Changes one letter of a base64 payload, 100 letters before its end. That is part of the last instruction's data; the beginning is the
-/// owner's signature slot, which is overwritten anyway.
-fn one_letter(line: &str, payload: &str) -> String {
-    let Some((head, tail)) = line.split_once(&format!("\"{payload}\":\"")) else { return line.to_owned() };
-    let Some((text, rest)) = tail.split_once('"') else { return line.to_owned() };
-    let place = text.len().saturating_sub(100);
-    let changed: String = text
-        .chars()
-        .enumerate()
-        .map(|(index, letter)| {
-            if index != place {
-                letter
-            } else if letter == 'B' {
-                'C'
-            } else {
-                'B'
-            }
-        })
-        .collect();
-    format!("{head}\"{payload}\":\"{changed}\"{rest}")
-}
-
-/// Replaces the deposit address with that of another order: a valid address of another HTLC.
-fn other_address(line: &str, other: &str) -> String {
-    const KEY: &str = "\"to\":\"";
-    let address = |line: &str| line.split_once(KEY).and_then(|(_, rest)| rest.split_once('"')).map(|(address, _)| address.to_owned());
-    let start = format!("{{\"id\":\"{other}\"");
-    let found = CASES.lines().find(|line| line.starts_with(&start)).and_then(address);
-    match (address(line), found) {
-        (Some(own), Some(found)) => line.replace(&format!("{KEY}{own}"), &format!("{KEY}{found}")),
-        _ => line.to_owned(),
-    }
-}
-
-/// Changes the fifth byte of a payload that is an array of integers. In a Sui transaction kind, that is in the value of the first input.
-fn one_byte(line: &str, payload: &str) -> String {
-    let Some((head, tail)) = line.split_once(&format!("\"{payload}\":[")) else { return line.to_owned() };
-    let changed: Vec<_> = tail
-        .split(',')
-        .enumerate()
-        .map(|(index, byte)| match (index, byte.parse::<u8>()) {
-            (4, Ok(byte)) => (byte ^ 1).to_string(),
-            _ => byte.to_owned(),
-        })
-        .collect();
-    format!("{head}\"{payload}\":[{}", changed.join(","))
 }

@@ -307,11 +307,15 @@ fn the_demo_shows_fixtures() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
     assert!(read("demo/registry.json") == read("../../fixtures/registry.json"), "copy fixtures/registry.json to demo/registry.json");
-    for line in read("demo/cases.jsonl").lines() {
-        let id = serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
-        let family = id.split('-').next().unwrap();
-        let fixtures = read(&format!("../../fixtures/accept/{family}.jsonl"));
-        assert!(fixtures.lines().any(|fixture| fixture == line), "{id} differs from its fixture");
+    for family in countersign::FAMILIES {
+        let (shown, fixtures) = (read(&format!("demo/{family}.jsonl")), read(&format!("../../fixtures/accept/{family}.jsonl")));
+        for line in shown.lines() {
+            let (change, case) = line.strip_suffix('}').unwrap().split_once(",\"case\":").unwrap();
+            assert!(fixtures.lines().any(|fixture| fixture == case), "{change} is in no fixture");
+            let change: Value = serde_json::from_str(&format!("{change}}}")).unwrap();
+            let (input, _) = case.split_once(",\"note\":").unwrap();
+            assert_eq!(input.matches(change["tampered"][0].as_str().unwrap()).count(), 1, "{change}");
+        }
     }
 }
 
