@@ -74,10 +74,10 @@
 //! [`Chains`](crate::driver::Chains) sends the requests of readers to the endpoints that the user chose, and returns what they answered.
 //! The name of a chain is that of asset ids: `base` for `base:usdc`. With several endpoints, more than half must agree.
 //!
-//! | request | chains | answer |
+//! | request | for example | answer |
 //! |---|---|---|
-//! | `JsonRpc` | EVM, Starknet, Solana, a Bitcoin-like node | `Answer::result` with the JSON text of `result`, or `Answer::Error`; [`json_rpc`](countersign::reader::json_rpc) writes and reads the bodies |
-//! | `Get`, `Post` | Esplora, Tron, Sui (gRPC-web) | `Answer::http` with any status |
+//! | `JsonRpc` | EVM chains | `Answer::result` with the JSON text of `result`, or `Answer::Error`; [`json_rpc`](countersign::reader::json_rpc) writes and reads the bodies |
+//! | `Get`, `Post` | Esplora, which reads Bitcoin; gRPC-web | `Answer::http` with any status |
 //! | any | | `Answer::Failed` if no complete response came: it says nothing about the chain |
 //!
 //! ```
