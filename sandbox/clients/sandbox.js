@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
 
@@ -91,3 +92,15 @@ export const client = ({ service, chains }) => {
   };
   return { call, quote, order };
 };
+
+/** Starts a sandbox of these chains for the tests of a file, and stops it after them. Returns what `start` and `client`
+   do. The chains' wallets trust the service: they create an order with plain calls, sign the payloads with their SDK, and
+   wait for the record. None has a secret, so the service holds it and the order completes by itself. */
+export const started = async (...names) => {
+  const sandbox = await start("--chains", names.join(","));
+  after(() => sandbox.stop());
+  return { ...sandbox, ...client(sandbox) };
+};
+
+/** Returns the message of `typed_data` without the domain's type, which libraries derive. */
+export const message = ({ domain, types: { EIP712Domain: _, ...types }, primaryType, message }) => ({ domain, types, primaryType, message });
