@@ -1,6 +1,5 @@
 //! The accounts that hold the sandbox's funds. Their keys are public and worthless anywhere else.
 
-use bech32::{Bech32, Hrp};
 use sha2::{Digest, Sha256};
 
 /// Returns a 32-byte key derived from a fixed phrase. It is valid for every family: its highest four bits are zero,
@@ -20,14 +19,3 @@ pub const USER: &str = "user";
 pub const SOLVER: &str = "solver";
 /// The account that pays the fees of gasless users.
 pub const RELAYER: &str = "relayer";
-
-/// Returns a key in the format that the wallets of a network use, or `None` where they use hex.
-#[must_use]
-pub fn text(key: &[u8; 32], network: &str) -> Option<String> {
-    match network.split_once(':') {
-        Some(("solana", _)) => Some(bs58::encode(key).into_string()),
-        // The flag for Ed25519 comes first.
-        Some(("sui", _)) => bech32::encode::<Bech32>(Hrp::parse("suiprivkey").ok()?, &[&[0], key.as_slice()].concat()).ok(),
-        _ => None,
-    }
-}

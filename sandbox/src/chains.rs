@@ -3,6 +3,7 @@
 pub mod bitcoin;
 pub mod engine;
 pub mod evm;
+mod family;
 mod listing;
 mod node;
 pub mod solana;
@@ -19,13 +20,14 @@ pub use engine::{Change, Engine, Event, Leg, Listing, Terms};
 use countersign_chains::KNOWN_CHAINS;
 use countersign_chains::profile::known_chain;
 
+use self::family::{Family, Start};
 use crate::clock::Clock;
 
 /// The engines, by the chain's name in asset ids.
 pub type Engines = BTreeMap<String, Box<dyn Engine>>;
 
-/// The test networks that local clients of the service expect.
-const LOCAL: &[&str] = &["arbitrum_localnet", "bitcoin_regtest", "ethereum_localnet", "solana_localnet", "starknet_devnet"];
+/// The families, in the order of the tour.
+pub(crate) static FAMILIES: [Family; 6] = [evm::FAMILY, bitcoin::FAMILY, tron::FAMILY, solana::FAMILY, starknet::FAMILY, sui::FAMILY];
 
 /// External node programs that replace the sandbox's own engines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub struct Nodes {
 pub fn engines(names: &[String], clock: &Arc<Clock>, nodes: &Nodes) -> Result<Engines, String> {
     let names: Vec<&str> = match names {
         [] => main_networks().collect(),
-        [name] if name == "local" => LOCAL.to_vec(),
+        [name] if name == "local" => local().map(|(name, _)| name).collect(),
         names => names.iter().map(String::as_str).collect(),
     };
     if nodes.litecoind.is_some() && !names.contains(&bitcoin::LITECOIND) {
@@ -61,40 +63,29 @@ fn main_networks() -> impl Iterator<Item = &'static str> {
     KNOWN_CHAINS.iter().filter(|chain| !chain.test).map(|chain| chain.name)
 }
 
+/// Returns the test networks that local clients of the service expect: names and ids.
+fn local() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FAMILIES.iter().flat_map(|family| family.local.iter().copied())
+}
+
+/// Returns the id of the chain with a name.
+fn id_of(name: &str) -> Option<&'static str> {
+    let id = local().find_map(|(local, id)| (local == name).then_some(id));
+    known_chain(name).map(|known| known.id).or(id)
+}
+
+/// Returns the family of the chain with a name.
+pub(crate) fn family_of(name: &str) -> Option<&'static Family> {
+    let (prefix, _) = id_of(name)?.split_once(':')?;
+    FAMILIES.iter().find(|family| family.prefixes.contains(&prefix))
+}
+
 fn engine(name: &str, clock: &Arc<Clock>, nodes: &Nodes) -> Result<Box<dyn Engine>, String> {
-    let clock = Arc::clone(clock);
-    let id = match (known_chain(name), name) {
-        (Some(known), _) => known.id,
-        (None, "ethereum_localnet") => "evm:31337",
-        (None, "arbitrum_localnet") => "evm:31338",
-        (None, "solana_localnet") => "solana:localnet",
-        (None, "starknet_devnet") => "starknet:SN_DEVNET",
-        _ => {
-            let known: Vec<_> = KNOWN_CHAINS.iter().map(|chain| chain.name).chain(LOCAL.iter().copied()).collect();
-            return Err(format!("unknown chain: {name}; known: {}", known.join(", ")));
-        }
+    let (Some(family), Some(id)) = (family_of(name), id_of(name)) else {
+        let mut local: Vec<_> = local().map(|(name, _)| name).collect();
+        local.sort_unstable();
+        let known: Vec<_> = KNOWN_CHAINS.iter().map(|chain| chain.name).chain(local).collect();
+        return Err(format!("unknown chain: {name}; known: {}", known.join(", ")));
     };
-    let (family, network) = id.split_once(':').unwrap_or((id, ""));
-    let number = || network.parse::<u32>().map_err(|_| format!("not a chain id: {network}"));
-    Ok(match family {
-        "evm" => {
-            let network = evm::Network::new(name, number()?.into());
-            match &nodes.anvil {
-                // Anvil reports Ethereum's block height in an Arbitrum block as a number. Arbitrum's nodes report it
-                // in hex.
-                Some(program) if !network.has_l1_number => Box::new(evm::Anvil::new(program, network, clock)?),
-                _ => Box::new(evm::Evm::new(network, clock)?),
-            }
-        }
-        "tron" => Box::new(tron::Tron::new(tron::Network::new(name, number()?), clock)?),
-        "starknet" => Box::new(starknet::Starknet::new(name, network, clock)),
-        "sui" if network == "mainnet" => Box::new(sui::Sui::new(sui::Network::mainnet(), clock)),
-        "sui" if network == "testnet" => Box::new(sui::Sui::new(sui::Network::testnet(), clock)),
-        "sui" => return Err(format!("the sandbox does not have the chain {name}")),
-        "solana" => Box::new(solana::Solana::new(name, network, clock)),
-        _ => match &nodes.litecoind {
-            Some(program) if name == bitcoin::LITECOIND => Box::new(bitcoin::Bitcoin::beside_litecoind(program, clock)?),
-            _ => Box::new(bitcoin::Bitcoin::new(name, id, clock)?),
-        },
-    })
+    (family.start)(Start { name, id, clock: Arc::clone(clock), nodes })
 }

@@ -50,8 +50,7 @@ impl Home {
         self.put("key.txt", &format!("{}\n", hex::encode(key)))?;
         let mut key_files = Map::new();
         for (name, chain) in &world.chains {
-            let network = chain.listing.chain.get("id").and_then(Value::as_str).unwrap_or_default();
-            if let Some(text) = accounts::text(&key, network) {
+            if let Some(text) = chain.engine().key_text(&key) {
                 let file = format!("key-{name}.txt");
                 self.put(&file, &format!("{text}\n"))?;
                 key_files.insert(name.clone(), json!(file));
@@ -109,18 +108,11 @@ pub fn registry(world: &World) -> Value {
     json!({ "chains": chains, "assets": assets, "solvers": solvers })
 }
 
-/// Returns a chain as a wallet pins it: the service's listing plus the time between blocks. Sui is left as listed,
-/// because its timelocks are in milliseconds.
+/// Returns a chain as a wallet pins it: the service's listing, plus the time between blocks if timelocks are in blocks.
 #[must_use]
 pub fn pinned(engine: &dyn Engine) -> Value {
     let mut listed = engine.listing().chain;
-    let family = listed.get("id").and_then(Value::as_str).and_then(|id| id.split_once(':')).map_or("", |(family, _)| family);
-    let millis = match family {
-        "sui" => return listed,
-        // Starknet's listed timelocks date from when its blocks took half a minute.
-        "starknet" => 30_000,
-        _ => engine.interval(),
-    };
+    let Some(millis) = engine.pinned_interval() else { return listed };
     let seconds = json!(f64::from(u32::try_from(millis).unwrap_or(u32::MAX)) / 1_000.0);
     if let Some(members) = listed.as_object_mut() {
         members.insert("block_time".to_owned(), seconds.clone());

@@ -1,15 +1,16 @@
-//! The lies by name, with the party that tells each. There is one file for each kind of liar.
+//! The lies by name, with the party that tells each. There is one file for each kind of liar. What only concerns one
+//! family's chains is in that family's folder.
 
-mod answers;
-mod components;
-mod endpoints;
+pub(crate) mod answers;
+pub(crate) mod components;
+pub(crate) mod endpoints;
 mod network;
 mod progress;
 mod receiver;
 mod records;
 mod relayer;
 mod service;
-mod solver;
+pub(crate) mod solver;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +18,13 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::chains::{self, FAMILIES};
 use crate::http::{Reply, Request};
 use crate::order::Order;
 
@@ -72,10 +74,12 @@ impl fmt::Display for Liar {
 /// What a lie does.
 #[derive(Debug, Clone, Copy)]
 pub enum Act {
-    /// Changes the answer to `POST /v2/orders`. Answers for other families are left alone.
+    /// Changes the answer to `POST /v2/orders`. Answers of other families are left alone.
     Answer(fn(&mut Value)),
     /// Changes the record of an order.
     Record(fn(&mut Value, &Order)),
+    /// Changes the record of an order once its source is paid.
+    Progress(fn(&mut Value, &Order)),
     /// Makes the solver depart from what is agreed.
     Solver(Conduct),
     /// Makes the receiver a contract that cannot take coins with the gas that swap contracts give.
@@ -94,6 +98,9 @@ pub enum Act {
     Network(Fault),
 }
 
+/// The source and destination assets of a swap.
+pub type Route = [&'static str; 2];
+
 /// A lie that can be switched on.
 #[derive(Debug, Clone, Copy)]
 pub struct Lie {
@@ -105,8 +112,8 @@ pub struct Lie {
     pub about: &'static str,
     /// What a client that believes it would lose.
     pub at_stake: &'static str,
-    /// The source and destination assets of a swap that shows the lie.
-    pub route: [&'static str; 2],
+    /// A swap that shows the lie.
+    pub route: Route,
     /// What is done.
     pub act: Act,
     /// What the solver does meanwhile, if that is part of the same lie.
@@ -139,11 +146,54 @@ impl Lie {
     }
 }
 
+/// A lie that all families share, on a route of one of them. Its name is the lie's with the family's behind it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variant {
+    lie: &'static str,
+    route: Route,
+    /// What is done, if other words than the lie's fit it.
+    about: Option<&'static str>,
+}
+
+impl Variant {
+    /// Returns a lie on another route.
+    pub(crate) const fn new(lie: &'static str, route: Route) -> Self {
+        Self { lie, route, about: None }
+    }
+
+    /// Returns the same variant in other words.
+    pub(crate) const fn about(self, about: &'static str) -> Self {
+        Self { about: Some(about), ..self }
+    }
+}
+
+static ALL: LazyLock<Vec<Lie>> = LazyLock::new(|| {
+    let shared = records::LIES.iter().chain(progress::LIES).chain(service::LIES).chain(solver::LIES).chain(receiver::LIES);
+    let mut lies = Vec::new();
+    for lie in shared.chain(relayer::LIES).chain(endpoints::LIES).chain(network::LIES) {
+        lies.push((0, *lie));
+        for family in &FAMILIES {
+            let varied = |variant: &Variant| {
+                let name = format!("{}-{}", lie.name, family.name()).leak();
+                (0, Lie { name, route: variant.route, about: variant.about.unwrap_or(lie.about), ..*lie })
+            };
+            lies.extend(family.variants.iter().filter(|variant| variant.lie == lie.name).map(varied));
+        }
+    }
+    let own = FAMILIES.iter().flat_map(|family| family.lies).flat_map(|(round, lies)| lies.iter().map(move |lie| (*round, *lie)));
+    lies.extend(own);
+    let kind = |lie: &Lie| match lie.act {
+        Act::Endpoint(EndpointLie::Component(_)) => 1,
+        Act::Endpoint(EndpointLie::Pace(_)) => 2,
+        _ => 0,
+    };
+    lies.sort_by_key(|(round, lie)| (lie.liar, kind(lie), *round));
+    lies.into_iter().map(|(_, lie)| lie).collect()
+});
+
 /// Returns every lie, by liar.
 pub fn all() -> impl Iterator<Item = &'static Lie> {
-    let service = answers::LIES.iter().chain(records::LIES).chain(progress::LIES).chain(service::LIES);
-    let parties = service.chain(solver::LIES).chain(solver::STOPS).chain(receiver::LIES).chain(relayer::LIES);
-    parties.chain(endpoints::LIES).chain(components::LIES).chain(network::LIES)
+    ALL.iter()
 }
 
 /// Returns the lie with a name.
@@ -219,8 +269,10 @@ impl Lies {
     /// Changes a record as the lies demand.
     pub(crate) fn record(&self, record: &mut Value, order: &Order) {
         for act in self.acts() {
-            if let Act::Record(change) = act {
-                change(record, order);
+            match act {
+                Act::Record(change) => change(record, order),
+                Act::Progress(change) if order.source.initiated.is_some() => change(record, order),
+                _ => {}
             }
         }
     }
@@ -282,14 +334,14 @@ impl Lies {
 
     /// Returns the reply of the lying endpoint at a time, in place of the honest `answer`.
     pub(crate) fn endpoint(&self, chain: &str, now_millis: u64, request: &Request, answer: impl Fn(&Request) -> Reply) -> Reply {
-        let Some(lie) = self.endpoint_lie() else { return answer(request) };
+        let (Some(lie), Some(family)) = (self.endpoint_lie(), chains::family_of(chain)) else { return answer(request) };
         let truth = Cell::new(None);
         let heard = |request: &Request| {
             let reply = answer(request);
             truth.set(truth.take().or_else(|| Some(reply.clone())));
             reply
         };
-        let reply = lie.tell(chain, request, now_millis, &mut locked(&self.remembered), heard);
+        let reply = lie.tell(family.interface, chain, request, now_millis, &mut locked(&self.remembered), heard);
         if truth.take().as_ref() != Some(&reply) {
             self.told.fetch_add(1, Ordering::Relaxed);
         }

@@ -102,8 +102,11 @@ fn call(world: &World, request: &Request, segments: &[&str]) -> Result<Value, Re
         ("GET", ["assets"]) => Ok(lists::assets(world, request)),
         ("GET", ["liquidity"]) => Ok(lists::liquidity(world)),
         ("GET", ["policy"]) => Ok(lists::policy()),
-        ("GET", ["schemas"]) => Ok(lists::schemas()),
-        ("GET", ["schemas", name]) => lists::schema(name).ok_or_else(|| missing("schema")),
+        ("GET", ["schemas"]) => Ok(lists::schemas(world).into()),
+        ("GET", ["schemas", name]) => lists::schemas(world)
+            .into_iter()
+            .find(|schema| schema.get("name").and_then(Value::as_str) == Some(name))
+            .ok_or_else(|| missing("schema")),
         ("GET", ["fee" | "fees"]) => lists::fees(world),
         ("GET", ["volume"]) => lists::volume(world),
         ("GET", ["apps", "earnings"]) => Ok(json!([])),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::chains::Nodes;
+use crate::chains::{FAMILIES, Nodes};
 use crate::lies::{self, Lie};
 use crate::trial::{self, Money, Outcome, Trial};
 
@@ -21,22 +21,6 @@ const LANES_OVER_NODES: usize = 2;
 
 /// How often a swap is tried until the lying endpoint is asked.
 const TRIES: u32 = 3;
-
-/// The routes of the tour: a swap of each family in both directions.
-const ROUTES: [[&str; 2]; 12] = [
-    ["base:usdc", "litecoin:ltc"],
-    ["litecoin:ltc", "base:usdc"],
-    ["bitcoin_testnet:btc", "base_sepolia:usdc"],
-    ["ethereum_sepolia:eth", "bitcoin_testnet:btc"],
-    ["tron:usdt", "base:usdc"],
-    ["base:eth", "tron:trx"],
-    ["solana:usdc", "arbitrum:eth"],
-    ["base:usdc", "solana:sol"],
-    ["starknet:strk", "litecoin:ltc"],
-    ["base:usdc", "starknet:wbtc"],
-    ["sui:sui", "base:usdc"],
-    ["base:usdc", "sui:sui"],
-];
 
 /// The lies of the tour, in order.
 const TOLD: [&str; 12] = [
@@ -57,7 +41,11 @@ const TOLD: [&str; 12] = [
 /// Returns the swaps of the tour between chains that the sandbox has.
 #[must_use]
 pub fn routes() -> Vec<Trial> {
-    ROUTES.iter().map(|[from, to]| Trial { from: (*from).to_owned(), to: (*to).to_owned(), lie: None }).collect()
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.tour)
+        .map(|[from, to]| Trial { from: (*from).to_owned(), to: (*to).to_owned(), lie: None })
+        .collect()
 }
 
 /// Returns the swaps of the tour that have a lie.

@@ -98,6 +98,11 @@ pub trait Engine: Send {
     /// Returns the address that a 32-byte key controls.
     fn address_of(&self, key: &[u8; 32]) -> String;
 
+    /// Returns a key in the format of this chain's wallets, or `None` where they use hex.
+    fn key_text(&self, _key: &[u8; 32]) -> Option<String> {
+        None
+    }
+
     /// Credits an account with base units of an asset. Nobody pays for them.
     ///
     /// # Errors
@@ -238,12 +243,6 @@ pub trait Engine: Send {
     /// Returns the newest block, slot or checkpoint.
     fn height(&self) -> u64;
 
-    /// Returns whether a timelock has expired that began in a block at `height`, which was seen at `at` milliseconds
-    /// since 1970.
-    fn is_over(&self, height: u64, _at: u64, timelock: u64) -> bool {
-        self.height() > height.saturating_add(timelock)
-    }
-
     /// Returns the number of pending transactions.
     fn pending(&self) -> usize;
 
@@ -252,6 +251,11 @@ pub trait Engine: Send {
 
     /// Returns the nominal milliseconds between blocks. Without pending transactions, blocks come this often.
     fn interval(&self) -> u64;
+
+    /// Returns the milliseconds between blocks that a registry pins, or `None` where timelocks are not in blocks.
+    fn pinned_interval(&self) -> Option<u64> {
+        Some(self.interval())
+    }
 
     /// Returns the effects of blocks on swaps since the last call.
     fn events(&mut self) -> Vec<Event>;

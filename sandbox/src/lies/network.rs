@@ -1,6 +1,6 @@
 //! Faults on the network between the wallet and everybody else.
 
-use super::{Act, Liar, Lie};
+use super::{Act, Liar, Lie, Route};
 
 /// A fault of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Fault {
     pub(super) const PERCENT: usize = 5;
 }
 
-const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
+const ROUTE: Route = ["base:usdc", "litecoin:ltc"];
 const AT_STAKE: &str = "nothing, if every call can be repeated or its effect can be found out";
 
 const fn fault(name: &'static str, about: &'static str, fault: Fault) -> Lie {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Act, Liar, Lie};
+use super::{Act, Liar, Lie, Route};
 use crate::order::Order;
 
-const PAYMENT: &str = "the whole payment";
-const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
-const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
-const SOURCE: &str = "source_swap";
-const DESTINATION: &str = "destination_swap";
+pub(super) const PAYMENT: &str = "the whole payment";
+pub(super) const ROUTE: Route = ["base:usdc", "litecoin:ltc"];
+pub(super) const TO_EVM: Route = ["litecoin:ltc", "base:usdc"];
+pub(super) const SOURCE: &str = "source_swap";
+pub(super) const DESTINATION: &str = "destination_swap";
 const STRANGER: &str = "0x00000000000000000000000000000000000000ef";
 /// A point on the curve whose secret key is public.
 const STRANGERS_KEY: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
@@ -26,16 +26,25 @@ pub(super) fn put(record: &mut Value, name: &str, value: Value) {
     }
 }
 
-const fn lie(
+/// States another time of creation, in milliseconds since 1970.
+fn created(record: &mut Value, millis: u64) {
+    let made = crate::order::iso(millis);
+    put(record, "created_at", json!(made));
+    set(record, SOURCE, "created_at", json!(made));
+    set(record, DESTINATION, "created_at", json!(made));
+}
+
+pub(super) const fn lie(
     name: &'static str,
     about: &'static str,
     at_stake: &'static str,
-    route: [&'static str; 2],
+    route: Route,
     change: fn(&mut Value, &Order),
 ) -> Lie {
     Lie { name, liar: Liar::Record, about, at_stake, route, act: Act::Record(change), conduct: None }
 }
 
+#[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
     lie("record-pays-less", "the record's destination is half of what was requested", "half of the swap", ROUTE, |record, order| {
         set(record, DESTINATION, "amount", json!((order.destination.amount / 2).to_string()));
@@ -92,36 +101,18 @@ pub(super) const LIES: &[Lie] = &[
         set(record, SOURCE, "redeem_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
         set(record, SOURCE, "redeem_block_number", json!("1"));
     }),
-    lie(
-        "record-funded",
-        "the record's source is paid before the user has paid it",
-        "the payment, a second time",
-        ROUTE,
-        |record, order| {
-            if order.source.initiated.is_none() {
-                set(record, SOURCE, "initiate_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
-                set(record, SOURCE, "initiate_block_number", json!("1"));
-            }
-        },
-    ),
-    lie(
-        "record-expired",
-        "the order is three days past its deadline",
-        "the payment of an order that nobody serves",
-        ROUTE,
-        |record, order| {
-            let made = crate::order::iso(order.created_at.saturating_sub(3 * 86_400_000));
-            put(record, "created_at", json!(made));
-            set(record, SOURCE, "created_at", json!(made));
-            set(record, DESTINATION, "created_at", json!(made));
-            put(record, "deadline", json!((order.deadline() / 1_000).saturating_sub(3 * 86_400)));
-        },
-    ),
+    lie("record-funded", "the record's source is paid before the user has paid it", "the payment, a second time", ROUTE, |record, order| {
+        if order.source.initiated.is_none() {
+            set(record, SOURCE, "initiate_tx_hash", json!(format!("0x{}", "aa".repeat(32))));
+            set(record, SOURCE, "initiate_block_number", json!("1"));
+        }
+    }),
+    lie("record-expired", "the order is three days past its deadline", "the payment of an order that nobody serves", ROUTE, |record, order| {
+        created(record, order.created_at.saturating_sub(3 * 86_400_000));
+        put(record, "deadline", json!((order.deadline() / 1_000).saturating_sub(3 * 86_400)));
+    }),
     lie("record-from-the-future", "the order was made tomorrow", "time for the refund", ROUTE, |record, order| {
-        let made = crate::order::iso(order.created_at.saturating_add(86_400_000));
-        put(record, "created_at", json!(made));
-        set(record, SOURCE, "created_at", json!(made));
-        set(record, DESTINATION, "created_at", json!(made));
+        created(record, order.created_at.saturating_add(86_400_000));
     }),
     lie("record-malformed-time", "the order was made on the 45th", "time for the refund", ROUTE, |record, _| {
         put(record, "created_at", json!("2026-11-45T25:61:00Z"));

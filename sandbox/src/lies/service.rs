@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::records::put;
-use super::{Act, Conduct, Liar, Lie};
+use super::{Act, Conduct, Liar, Lie, Route};
 use crate::http::{Reply, Request};
 
 /// How the service serves a call.
@@ -103,46 +103,26 @@ fn lengthen(list: &mut Value) {
     put(list, "total_pages", json!(page.saturating_add(1)));
 }
 
-const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
+const ROUTE: Route = ["base:usdc", "litecoin:ltc"];
 const PAYMENT: &str = "the whole payment, if the swap cannot end without the service";
 
 const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, lie: ServiceLie) -> Lie {
     Lie { name, liar: Liar::Service, about, at_stake, route: ROUTE, act: Act::Service(lie), conduct: None }
 }
 
+#[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
     lie("service-hangs", "the service answers nothing any more once the source is paid", PAYMENT, ServiceLie::Hangs),
     lie("service-gone", "the service is gone once the source is paid", PAYMENT, ServiceLie::Gone),
-    lie("service-gone-with-solver", "service and solver are gone once the source is paid", PAYMENT, ServiceLie::Gone)
-        .while_solver(Conduct::NeverPays),
+    lie("service-gone-with-solver", "service and solver are gone once the source is paid", PAYMENT, ServiceLie::Gone).while_solver(Conduct::NeverPays),
     lie("service-html", "the service answers with a page of HTML once the source is paid", PAYMENT, ServiceLie::Html),
     lie("service-forgets", "the service knows no such order once the source is paid", PAYMENT, ServiceLie::Forgets),
-    lie(
-        "service-error-beside-ok",
-        "a new order is both accepted and refused",
-        "the payment of an order that nobody serves",
-        ServiceLie::OkBesideError,
-    ),
-    lie(
-        "service-two-documents",
-        "the answer to a new order is two documents",
-        "whatever the wallet reads in the second",
-        ServiceLie::TwoDocuments,
-    ),
-    lie(
-        "service-duplicate-key",
-        "the answer to a new order names one member twice",
-        "whatever the wallet reads in the second",
-        ServiceLie::TwiceNamed,
-    ),
+    lie("service-error-beside-ok", "a new order is both accepted and refused", "the payment of an order that nobody serves", ServiceLie::OkBesideError),
+    lie("service-two-documents", "the answer to a new order is two documents", "whatever the wallet reads in the second", ServiceLie::TwoDocuments),
+    lie("service-duplicate-key", "the answer to a new order names one member twice", "whatever the wallet reads in the second", ServiceLie::TwiceNamed),
     lie("service-deep", "the answer to a new order is nested without end", "the wallet's process", ServiceLie::Deep),
     lie("service-path-in-id", "the order's id is a path", "the application id, sent elsewhere", ServiceLie::PathInId),
-    lie(
-        "service-lists-twin",
-        "the list of the user's orders has another one with the same secret hash",
-        "nothing; where it is true, two orders share one secret",
-        ServiceLie::ListsTwin,
-    ),
+    lie("service-lists-twin", "the list of the user's orders has another one with the same secret hash", "nothing; where it is true, two orders share one secret", ServiceLie::ListsTwin),
     lie("service-lists-forever", "after each page of the list of orders there is one more", "the wallet's time", ServiceLie::ListsForever),
     lie("service-lists-nothing", "the list of orders is empty", "nothing", ServiceLie::ListsNothing),
     lie("service-poor-quote", "the quote pays half of what the market pays", "half of the swap", ServiceLie::PoorQuote),

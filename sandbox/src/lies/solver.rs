@@ -1,6 +1,6 @@
 //! The ways in which a solver departs from what is agreed.
 
-use super::{Act, Liar, Lie};
+use super::{Act, Liar, Lie, Route};
 use crate::chains::Terms;
 
 /// How the solver pays.
@@ -59,14 +59,15 @@ const STRANGER: &str = "0x00000000000000000000000000000000000000ef";
 /// A point on the curve whose secret key is public.
 const STRANGERS_KEY: &str = "c6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5";
 
-const ROUTE: [&str; 2] = ["base:usdc", "litecoin:ltc"];
-const TO_EVM: [&str; 2] = ["litecoin:ltc", "base:usdc"];
+const ROUTE: Route = ["base:usdc", "litecoin:ltc"];
+const TO_EVM: Route = ["litecoin:ltc", "base:usdc"];
 
-const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, route: [&'static str; 2], conduct: Conduct) -> Lie {
+const fn lie(name: &'static str, about: &'static str, at_stake: &'static str, route: Route, conduct: Conduct) -> Lie {
     Lie { name, liar: Liar::Solver, about, at_stake, route, act: Act::Solver(conduct), conduct: None }
 }
 
-const fn stop(name: &'static str, about: &'static str, route: [&'static str; 2], conduct: Conduct) -> Lie {
+/// Returns a lie in which the token is stopped between the payment and the redemption.
+pub(crate) const fn stop(name: &'static str, about: &'static str, route: Route, conduct: Conduct) -> Lie {
     Lie { liar: Liar::Issuer, ..lie(name, about, "the whole payment: the redemption shows the secret, and fails", route, conduct) }
 }
 
@@ -76,86 +77,19 @@ const USELESS: &str = "the whole payment: the secret does not open what was paid
 const TAKES_BACK: &str = "the whole payment: the solver takes its side back while the secret is under way";
 const DUST: &str = "the payment, if the wrong output is taken for the whole";
 
+#[rustfmt::skip]
 pub(super) const LIES: &[Lie] = &[
     lie("solver-never-pays", "the solver never pays the destination", TIME, ROUTE, Conduct::NeverPays),
-    lie("solver-never-pays-evm", "the solver never pays the destination", TIME, TO_EVM, Conduct::NeverPays),
-    lie("solver-never-pays-tron", "the solver never pays the destination", TIME, ["tron:usdt", "base:usdc"], Conduct::NeverPays),
-    lie("solver-never-pays-solana", "the solver never pays the destination", TIME, ["solana:usdc", "base:usdc"], Conduct::NeverPays),
-    lie("solver-never-pays-starknet", "the solver never pays the destination", TIME, ["starknet:strk", "base:usdc"], Conduct::NeverPays),
-    lie("solver-never-pays-sui", "the solver never pays the destination", TIME, ["sui:sui", "base:usdc"], Conduct::NeverPays),
     lie("solver-pays-less", "the solver pays half of what is agreed", HALF, ROUTE, Conduct::PaysLess),
-    lie("solver-pays-less-evm", "the solver pays half of what is agreed", HALF, TO_EVM, Conduct::PaysLess),
-    lie("solver-pays-less-solana", "the solver pays half of what is agreed", HALF, ["base:usdc", "solana:sol"], Conduct::PaysLess),
     lie("solver-other-hash", "the solver pays under the hash of another secret", USELESS, ROUTE, Conduct::OtherHash),
-    lie("solver-other-hash-evm", "the solver pays under the hash of another secret", USELESS, TO_EVM, Conduct::OtherHash),
-    lie("solver-other-hash-sui", "the solver pays under the hash of another secret", USELESS, ["base:usdc", "sui:sui"], Conduct::OtherHash),
     lie("solver-other-key", "the solver pays for a stranger's key", USELESS, ROUTE, Conduct::OtherKey),
-    lie("solver-other-key-evm", "the solver pays for a stranger's account", USELESS, TO_EVM, Conduct::OtherKey),
     lie("solver-one-block", "the solver pays with a timelock of one block", TAKES_BACK, ROUTE, Conduct::OneBlock),
-    lie("solver-one-block-evm", "the solver pays with a timelock of one block", TAKES_BACK, TO_EVM, Conduct::OneBlock),
-    lie("solver-one-block-tron", "the solver pays with a timelock of one block", TAKES_BACK, ["base:usdc", "tron:trx"], Conduct::OneBlock),
-    lie(
-        "solver-one-block-starknet",
-        "the solver pays with a timelock of one block",
-        TAKES_BACK,
-        ["base:usdc", "starknet:wbtc"],
-        Conduct::OneBlock,
-    ),
-    lie(
-        "solver-refunds-at-once",
-        "the solver takes its payment back as soon as its timelock is over",
-        TAKES_BACK,
-        ROUTE,
-        Conduct::RefundsAtOnce,
-    ),
-    lie(
-        "solver-refunds-at-once-evm",
-        "the solver takes its payment back as soon as its timelock is over",
-        TAKES_BACK,
-        TO_EVM,
-        Conduct::RefundsAtOnce,
-    ),
+    lie("solver-refunds-at-once", "the solver takes its payment back as soon as its timelock is over", TAKES_BACK, ROUTE, Conduct::RefundsAtOnce),
     lie("solver-dust-first", "the solver pays a thousandth before it pays what is agreed", DUST, ROUTE, Conduct::DustFirst),
     lie("solver-dust-after", "the solver pays a thousandth after it has paid what is agreed", DUST, ROUTE, Conduct::DustAfter),
     lie("solver-dust-crowd", "the solver pays a thousandth thirty times before it pays what is agreed", DUST, ROUTE, Conduct::DustCrowd),
-    lie(
-        "solver-dust-matured",
-        "the solver pays a thousandth long before, and takes it back when the redemption is in the mempool",
-        "the whole payment, if the redemption spends that output too and is thrown out with the secret in it",
-        ROUTE,
-        Conduct::DustMatured,
-    ),
-    lie(
-        "solver-front-runs",
-        "the solver takes the secret out of the mempool, and uses it before the user's redemption is in a block",
-        "nothing, if the contract pays whoever is the redeemer, and nobody else",
-        TO_EVM,
-        Conduct::FrontRuns,
-    ),
-    lie(
-        "solver-never-redeems",
-        "the solver pays, and never redeems the source",
-        "nothing: the user has both",
-        ROUTE,
-        Conduct::NeverRedeems,
-    ),
-];
-
-/// Lies in which the token is stopped between the payment and the redemption.
-pub(super) const STOPS: &[Lie] = &[
+    lie("solver-dust-matured", "the solver pays a thousandth long before, and takes it back when the redemption is in the mempool", "the whole payment, if the redemption spends that output too and is thrown out with the secret in it", ROUTE, Conduct::DustMatured),
+    lie("solver-front-runs", "the solver takes the secret out of the mempool, and uses it before the user's redemption is in a block", "nothing, if the contract pays whoever is the redeemer, and nobody else", TO_EVM, Conduct::FrontRuns),
+    lie("solver-never-redeems", "the solver pays, and never redeems the source", "nothing: the user has both", ROUTE, Conduct::NeverRedeems),
     stop("token-freezes", "the issuer freezes the user's account once the solver has paid", TO_EVM, Conduct::Frozen),
-    stop(
-        "token-freezes-solana",
-        "the issuer freezes the user's account once the solver has paid",
-        ["base:eth", "solana:usdc"],
-        Conduct::Frozen,
-    ),
-    stop(
-        "token-freezes-starknet",
-        "the issuer freezes the user's account once the solver has paid",
-        ["base:eth", "starknet:wbtc"],
-        Conduct::Frozen,
-    ),
-    stop("token-pauses-starknet", "the issuer pauses the token once the solver has paid", ["base:eth", "starknet:wbtc"], Conduct::Paused),
-    stop("token-pauses", "the issuer pauses the token once the solver has paid", TO_EVM, Conduct::Paused),
 ];

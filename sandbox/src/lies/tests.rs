@@ -17,6 +17,28 @@ fn names_are_unique_and_every_lie_is_found_by_its_name() {
 }
 
 #[test]
+fn every_lie_of_a_family_is_listed() {
+    for family in &FAMILIES {
+        for variant in family.variants {
+            let lie = find(&format!("{}-{}", variant.lie, family.name()));
+            assert_eq!(lie.map(|lie| lie.route), Some(variant.route), "{variant:?}");
+        }
+        assert!(family.lies.iter().flat_map(|(_, lies)| *lies).all(|lie| find(lie.name).is_some()));
+    }
+}
+
+#[test]
+fn the_documentation_has_these_lies_in_this_order() {
+    let rows = include_str!("../../../docs/lies.md").lines().filter(|line| line.starts_with("| `"));
+    let documented: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").take(5).collect()).collect();
+    let row = |lie: &Lie| {
+        let [from, to] = lie.route;
+        vec![format!("| `{}`", lie.name), format!("{from} → {to}"), lie.liar.to_string(), lie.about.to_owned(), lie.at_stake.to_owned()]
+    };
+    assert_eq!(all().map(row).collect::<Vec<_>>(), documented);
+}
+
+#[test]
 fn lies_are_told_only_while_they_are_on() {
     let lies = Lies::new(0);
     let honest = json!({ "initiate_transaction": { "to": "0x01", "chain_id": 8453 } });

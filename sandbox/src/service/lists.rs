@@ -12,22 +12,6 @@ use crate::ledger::Role;
 use crate::order::{Order, Status};
 use crate::world::{Chain, World};
 
-const SCHEMAS: [&str; 14] = [
-    "evm:htlc",
-    "evm:htlc_erc20",
-    "evm:erc20",
-    "solana:htlc",
-    "solana:htlc_spltoken",
-    "solana:spltoken",
-    "starknet:htlc",
-    "starknet:htlc_erc20",
-    "starknet:erc20",
-    "tron:htlc",
-    "tron:htlc_trc20",
-    "tron:trc20",
-    "sui:htlc",
-    "bitcoin:htlc",
-];
 const DEFAULT_PAGE: usize = 10;
 const LARGEST_PAGE: usize = 500;
 
@@ -68,12 +52,15 @@ pub(super) fn policy() -> Value {
     json!({ "default": "open", "isolation_groups": [], "blacklist_pairs": [], "whitelist_overrides": [] })
 }
 
-pub(super) fn schemas() -> Value {
-    SCHEMAS.iter().filter_map(|name| schema(name)).collect()
-}
-
-pub(super) fn schema(name: &str) -> Option<Value> {
-    SCHEMAS.contains(&name).then(|| json!({ "name": name, "schema": {} }))
+/// Returns the schemas of the chains' contracts.
+pub(super) fn schemas(world: &World) -> Vec<Value> {
+    let listed = |chain: &Chain, member: &str| chain.listing.chain.get(member).and_then(Value::as_array).cloned().unwrap_or_default();
+    let lists = world
+        .chains
+        .values()
+        .flat_map(|chain| ["supported_htlc_schemas", "supported_token_schemas"].into_iter().flat_map(move |member| listed(chain, member)));
+    let names: BTreeSet<String> = lists.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    names.into_iter().map(|name| json!({ "name": name, "schema": {} })).collect()
 }
 
 /// Returns the total value of completed orders, in USD.

@@ -12,6 +12,7 @@
 mod esplora;
 mod htlc;
 mod ledger;
+mod lies;
 mod litecoind;
 mod mempool;
 mod network;
@@ -30,10 +31,26 @@ use self::ledger::{Block, Entry, Ledger};
 use self::litecoind::Litecoind;
 use self::network::Network;
 use self::solver::Holder;
+use super::family::Family;
 use super::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::accounts;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
+
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["bitcoin", "litecoin"],
+    local: &[("bitcoin_regtest", "bitcoin:regtest")],
+    start: |start| {
+        Ok(Box::new(match &start.nodes.litecoind {
+            Some(program) if start.name == LITECOIND => Bitcoin::beside_litecoind(program, start.clock)?,
+            _ => Bitcoin::new(start.name, start.id, start.clock)?,
+        }))
+    },
+    tour: &[["bitcoin_testnet:btc", "base_sepolia:usdc"], ["ethereum_sepolia:eth", "bitcoin_testnet:btc"]],
+    lies: lies::LIES,
+    variants: &[],
+    interface: &lies::Esplora,
+};
 
 /// The account that pays what users are given.
 const FAUCET: &str = "faucet";

@@ -11,6 +11,7 @@ pub(crate) mod engine;
 mod error;
 mod header;
 pub(crate) mod ledger;
+pub(crate) mod lies;
 mod network;
 mod params;
 mod pool;
@@ -35,8 +36,26 @@ use self::header::Ethereum;
 use self::ledger::{Ledger, Mined};
 use self::pool::Pool;
 use super::Event;
+use super::family::Family;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
+
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["evm"],
+    local: &[("arbitrum_localnet", "evm:31338"), ("ethereum_localnet", "evm:31337")],
+    start: |start| {
+        let network = Network::new(start.name, start.number()?.into());
+        Ok(match &start.nodes.anvil {
+            // Anvil reports Ethereum's block height in an Arbitrum block as a number. Arbitrum's nodes report it in hex.
+            Some(program) if !network.has_l1_number => Box::new(Anvil::new(program, network, start.clock)?),
+            _ => Box::new(Evm::new(network, start.clock)?),
+        })
+    },
+    tour: &[["base:usdc", "litecoin:ltc"], ["litecoin:ltc", "base:usdc"]],
+    lies: lies::LIES,
+    variants: lies::VARIANTS,
+    interface: &lies::Rpc,
+};
 
 /// An EVM chain.
 #[derive(Debug)]

@@ -311,6 +311,10 @@ impl Engine for Solana {
         Keypair::new_from_array(*key).pubkey().to_string()
     }
 
+    fn key_text(&self, key: &[u8; 32]) -> Option<String> {
+        Some(bs58::encode(key).into_string())
+    }
+
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         let (account, amount) = (parse(account)?, u64::try_from(amount).map_err(|_| "the amount does not fit 64 bits")?);
         if self.is_token(asset)? { self.give_tokens(account, amount) } else { self.give(account, amount) }

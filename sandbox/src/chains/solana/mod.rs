@@ -14,25 +14,25 @@ mod bank;
 mod engine;
 mod front;
 mod htlc;
+mod lies;
 mod subscriptions;
 
 pub use engine::Solana;
 pub use subscriptions::{Subscriptions, signature_result};
 
+use super::family::Family;
+
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["solana"],
+    local: &[("solana_localnet", "solana:localnet")],
+    start: |start| Ok(Box::new(Solana::new(start.name, start.network(), start.clock))),
+    tour: &[["solana:usdc", "arbitrum:eth"], ["base:usdc", "solana:sol"]],
+    lies: lies::LIES,
+    variants: lies::VARIANTS,
+    interface: &lies::Rpc,
+};
+
 /// The address of the clock account.
-pub(crate) const CLOCK: &str = "SysvarC1ock11111111111111111111111111111111";
+const CLOCK: &str = "SysvarC1ock11111111111111111111111111111111";
 /// The address of the recent blockhashes account.
-pub(crate) const RECENT_BLOCKHASHES: &str = "SysvarRecentB1ockHashes11111111111111111111";
-
-/// Returns the data of the recent blockhashes account without its newest hundred entries.
-pub(crate) fn oldest_blockhashes(data: &[u8]) -> Option<Vec<u8>> {
-    let (count, hashes) = data.split_first_chunk::<8>()?;
-    Some([count, hashes.get(100 * bank::BLOCKHASH..)?].concat())
-}
-
-/// Returns the data of the clock account with a changed time. `change` maps seconds since 1970.
-pub(crate) fn with_clock(mut data: Vec<u8>, change: impl FnOnce(u64) -> u64) -> Option<Vec<u8>> {
-    let time = data.get_mut(32..40)?.first_chunk_mut::<8>()?;
-    *time = change(u64::from_le_bytes(*time)).to_le_bytes();
-    Some(data)
-}
+const RECENT_BLOCKHASHES: &str = "SysvarRecentB1ockHashes11111111111111111111";

@@ -223,6 +223,11 @@ impl Engine for Starknet {
         INTERVAL
     }
 
+    /// The listed timelocks date from when blocks took half a minute.
+    fn pinned_interval(&self) -> Option<u64> {
+        Some(30_000)
+    }
+
     fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }

@@ -18,6 +18,7 @@ mod felts;
 mod front;
 mod invoke;
 mod ledger;
+mod lies;
 
 use std::sync::Arc;
 
@@ -33,7 +34,18 @@ use self::invoke::{Invoke, PRICES, hash_of};
 use self::ledger::{At, Ledger};
 use crate::accounts;
 use crate::chains::engine::Event;
+use crate::chains::family::Family;
 use crate::clock::Clock;
+
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["starknet"],
+    local: &[("starknet_devnet", "starknet:SN_DEVNET")],
+    start: |start| Ok(Box::new(Starknet::new(start.name, start.network(), start.clock))),
+    tour: &[["starknet:strk", "litecoin:ltc"], ["base:usdc", "starknet:wbtc"]],
+    lies: lies::LIES,
+    variants: lies::VARIANTS,
+    interface: &lies::Rpc,
+};
 
 /// A token: symbol, name, decimals, price in dollars, and its mainnet address.
 const ASSETS: [(&str, u8, Felt); 3] = [

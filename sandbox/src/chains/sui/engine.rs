@@ -1,6 +1,7 @@
 //! Implements the engine trait, through which the sandbox uses the chain.
 
 use alloy_primitives::U256;
+use bech32::{Bech32, Hrp};
 use countersign_chains::swap_id::{self, SwapIdInput};
 use serde_json::{Map, Value, json};
 use sui_crypto::SuiSigner as _;
@@ -138,6 +139,11 @@ impl Engine for Sui {
         account(key).to_string()
     }
 
+    fn key_text(&self, key: &[u8; 32]) -> Option<String> {
+        // The flag for Ed25519 comes first.
+        bech32::encode::<Bech32>(Hrp::parse("suiprivkey").ok()?, &[&[0], key.as_slice()].concat()).ok()
+    }
+
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         let amount = u64::try_from(amount).map_err(|_| "the amount exceeds 64 bits".to_owned())?;
         self.check_asset(asset)?;
@@ -206,6 +212,11 @@ impl Engine for Sui {
 
     fn interval(&self) -> u64 {
         INTERVAL
+    }
+
+    /// Timelocks are in milliseconds.
+    fn pinned_interval(&self) -> Option<u64> {
+        None
     }
 
     fn events(&mut self) -> Vec<Event> {

@@ -17,72 +17,41 @@ mod grpc;
 mod htlc;
 mod json_rpc;
 mod ledger;
+mod lies;
 mod messages;
 mod resolve;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use prost_types::Timestamp;
 use sui_crypto::ed25519::Ed25519PrivateKey;
-use sui_rpc::proto::sui::rpc::v2::{
-    GetCheckpointResponse, GetEpochResponse, GetServiceInfoResponse, GetTransactionResponse, ListOwnedObjectsResponse,
-    SimulateTransactionResponse,
-};
 use sui_sdk_types::{
     Address, Command, Digest, ExecutionStatus, GasPayment, Identifier, MovePackage, Object, ObjectData, Owner, ProgrammableTransaction,
     Publish, SignedTransaction, StructTag, Transaction, TransactionExpiration, TransactionKind, TypeOrigin,
 };
 
 use crate::accounts;
+use crate::chains::family::Family;
 use crate::clock::Clock;
-use crate::http::{Reply, Request};
 use execute::{Context, Work};
 use ledger::{Executed, Ledger};
 
-/// Returns a node's answer with changed numbers at a place in its message.
-pub(crate) fn with_changed(reply: Reply, place: &str, change: &mut dyn FnMut(u64) -> u64) -> Reply {
-    match place {
-        "/epoch/reference_gas_price" => grpc::with_changed(reply, |answer: &mut GetEpochResponse| {
-            let epoch = answer.epoch.iter_mut();
-            epoch.for_each(|epoch| epoch.reference_gas_price = epoch.reference_gas_price.map(&mut *change));
-        }),
-        "/objects/version" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
-            answer.objects.iter_mut().for_each(|object| object.version = object.version.map(&mut *change));
-        }),
-        "/objects/balance" => grpc::with_changed(reply, |answer: &mut ListOwnedObjectsResponse| {
-            answer.objects.iter_mut().for_each(|object| object.balance = object.balance.map(&mut *change));
-        }),
-        "/transaction/effects/gas_used/computation_cost" => grpc::with_changed(reply, |answer: &mut SimulateTransactionResponse| {
-            let effects = answer.transaction.as_mut().and_then(|transaction| transaction.effects.as_mut());
-            let gas = effects.and_then(|effects| effects.gas_used.as_mut()).into_iter();
-            gas.for_each(|gas| gas.computation_cost = gas.computation_cost.map(&mut *change));
-        }),
-        _ => reply,
-    }
-}
-
-/// Returns a node's answer with changed times, in seconds.
-pub(crate) fn with_times(request: &Request, reply: Reply, told: impl Fn(u64) -> u64) -> Reply {
-    let tell = |time: Timestamp| {
-        let seconds = u64::try_from(time.seconds).map(&told).ok().and_then(|told| told.try_into().ok());
-        Timestamp { seconds: seconds.unwrap_or(time.seconds), ..time }
-    };
-    match request.path.rsplit('/').next() {
-        Some("GetServiceInfo") => grpc::with_changed(reply, |answer: &mut GetServiceInfoResponse| {
-            answer.timestamp = answer.timestamp.map(tell);
-        }),
-        Some("GetCheckpoint") => grpc::with_changed(reply, |answer: &mut GetCheckpointResponse| {
-            let summary = answer.checkpoint.iter_mut().filter_map(|checkpoint| checkpoint.summary.as_mut());
-            summary.for_each(|summary| summary.timestamp = summary.timestamp.map(tell));
-        }),
-        Some("GetTransaction") => grpc::with_changed(reply, |answer: &mut GetTransactionResponse| {
-            let found = answer.transaction.iter_mut();
-            found.for_each(|transaction| transaction.timestamp = transaction.timestamp.map(tell));
-        }),
-        _ => reply,
-    }
-}
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["sui"],
+    local: &[],
+    start: |start| {
+        let network = match start.network() {
+            "mainnet" => Network::mainnet(),
+            "testnet" => Network::testnet(),
+            _ => return Err(format!("the sandbox does not have the chain {}", start.name)),
+        };
+        Ok(Box::new(Sui::new(network, start.clock)))
+    },
+    tour: &[["sui:sui", "base:usdc"], ["base:usdc", "sui:sui"]],
+    lies: lies::LIES,
+    variants: lies::VARIANTS,
+    interface: &lies::Grpc,
+};
 
 /// The network that a chain claims to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 mod block;
 mod front;
+mod lies;
 mod network;
 mod wire;
 
@@ -22,8 +23,19 @@ use super::Event;
 use super::evm::contracts::{self, Asset};
 use super::evm::engine::{Contracts, Dialect, Machine};
 use super::evm::ledger::{Ledger, Mined};
+use super::family::Family;
 use crate::clock::Clock;
 use crate::http::{Reply, Request};
+
+pub(super) const FAMILY: Family = Family {
+    prefixes: &["tron"],
+    local: &[],
+    start: |start| Ok(Box::new(Tron::new(Network::new(start.name, start.number()?), start.clock)?)),
+    tour: &[["tron:usdt", "base:usdc"], ["base:eth", "tron:trx"]],
+    lies: lies::LIES,
+    variants: lies::VARIANTS,
+    interface: &lies::Http,
+};
 
 /// The prices of a unit of energy and of a byte, in sun.
 const ENERGY_PRICE: u64 = 100;
