@@ -6,6 +6,7 @@ pub mod evm;
 mod family;
 mod listing;
 mod node;
+mod rpc;
 pub mod solana;
 pub mod starknet;
 pub mod sui;

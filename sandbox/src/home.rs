@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accounts;
 use crate::chains::Engine;
+use crate::http::put;
 use crate::world::World;
 
 /// A directory for all files.
@@ -114,9 +115,7 @@ pub fn pinned(engine: &dyn Engine) -> Value {
     let mut listed = engine.listing().chain;
     let Some(millis) = engine.pinned_interval() else { return listed };
     let seconds = json!(f64::from(u32::try_from(millis).unwrap_or(u32::MAX)) / 1_000.0);
-    if let Some(members) = listed.as_object_mut() {
-        members.insert("block_time".to_owned(), seconds.clone());
-        members.insert("min_block_time".to_owned(), seconds);
-    }
+    put(&mut listed, "block_time", seconds.clone());
+    put(&mut listed, "min_block_time", seconds);
     listed
 }

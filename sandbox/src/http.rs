@@ -18,6 +18,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns a request without headers.
+    #[must_use]
+    pub fn new(method: &str, path: &str, query: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { method: method.to_owned(), path: path.to_owned(), query: query.to_owned(), headers: Vec::new(), body: body.into() }
+    }
+
     /// Returns the value of a query parameter, with `%` escapes resolved.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<String> {
@@ -29,6 +35,13 @@ impl Request {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Adds a member to an object.
+pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.to_owned(), value);
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::chains::{Leg, Terms};
+use crate::http::put;
 
 /// How long an order waits for its payment, in milliseconds. The service's clients expect this value.
 pub const PAYMENT_WINDOW: u64 = 3_600_000;
@@ -161,8 +162,8 @@ impl Side {
             "refund_block_number": block(&self.refunded), "required_confirmations": 1, "current_confirmations": confirmations,
             "initiate_timestamp": time(&self.initiated), "redeem_timestamp": time(&self.redeemed), "refund_timestamp": time(&self.refunded),
         });
-        if let (Some(delegate), Some(members)) = (&self.shown_delegate, record.as_object_mut()) {
-            members.insert("delegate".to_owned(), json!(delegate));
+        if let Some(delegate) = &self.shown_delegate {
+            put(&mut record, "delegate", json!(delegate));
         }
         record
     }

@@ -172,13 +172,7 @@ pub fn amount(world: &World, asset: &str) -> u128 {
 /// Returns what the service offers for an amount.
 #[must_use]
 pub fn quoted(world: &World, from: &str, to: &str, amount: u128) -> Option<String> {
-    let request = Request {
-        method: "GET".to_owned(),
-        path: "/v2/quote".to_owned(),
-        query: format!("from={from}&to={to}&from_amount={amount}"),
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
+    let request = Request::new("GET", "/v2/quote", &format!("from={from}&to={to}&from_amount={amount}"), "");
     let answer: Value = serde_json::from_slice(&service::answer(world, &request).body).ok()?;
     Some(answer.pointer("/result/0/destination/amount")?.as_str()?.to_owned())
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::Engine;
 use countersign_sandbox::chains::evm::{Evm, Network as EvmNetwork};
-use countersign_sandbox::chains::tron::{Network, Tron};
+use countersign_sandbox::chains::tron::Tron;
 use countersign_sandbox::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ const MAIN: u32 = 728_126_428;
 fn chains() -> Arc<Chains> {
     let clock = Arc::new(Clock::default());
     let base = Evm::new(EvmNetwork::new("base", 8453), Arc::clone(&clock)).unwrap();
-    let tron = Tron::new(Network::new("tron", MAIN), Arc::clone(&clock)).unwrap();
+    let tron = Tron::new("tron", MAIN, Arc::clone(&clock)).unwrap();
     Chains::new(Arc::clone(&clock), vec![("base", Box::new(base)), ("tron", Box::new(tron))])
 }
 
@@ -55,7 +55,7 @@ fn the_owner_takes_it_back_after_the_timelock() {
 // ---- the node
 
 fn node() -> (Tron, String) {
-    let mut tron = Tron::new(Network::new("tron", MAIN), Arc::new(Clock::default())).unwrap();
+    let mut tron = Tron::new("tron", MAIN, Arc::new(Clock::default())).unwrap();
     let user = tron.address_of(&accounts::key(accounts::USER));
     tron.fund(&user, "tron:trx", 1_000_000_000).unwrap();
     (tron, user)
@@ -132,7 +132,7 @@ fn what_no_node_takes_is_refused() {
     assert_eq!((&answer["code"], words(&answer)), (&json!("TAPOS_ERROR"), "Tapos check error.".to_owned()));
     // The transaction expires a minute after its reference block.
     let clock = Arc::new(Clock::default());
-    let mut tron = Tron::new(Network::new("tron", MAIN), Arc::clone(&clock)).unwrap();
+    let mut tron = Tron::new("tron", MAIN, Arc::clone(&clock)).unwrap();
     tron.fund(&user, "tron:trx", 1_000_000_000).unwrap();
     let late = sign(build(&mut tron, &solver, 1));
     clock.advance(61_000);

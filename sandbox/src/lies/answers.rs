@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{Act, Liar, Lie, Route};
+use crate::http;
 
 pub(crate) const PAYMENT: &str = "the whole payment";
 
@@ -33,7 +34,7 @@ pub(crate) fn put(answer: &mut Value, place: &str, value: impl Into<Value>) {
 
 /// Adds a member that an honest answer does not have to an object, if the object exists.
 pub(crate) fn add(answer: &mut Value, place: &str, name: &str, value: impl Into<Value>) {
-    if let Some(members) = answer.pointer_mut(place).and_then(Value::as_object_mut) {
-        members.insert(name.to_owned(), value.into());
+    if let Some(object) = answer.pointer_mut(place) {
+        http::put(object, name, value.into());
     }
 }

@@ -66,7 +66,7 @@ fn a_lie_of_the_record_brings_its_solver_along() {
 }
 
 fn post(path: &str, body: &str) -> Request {
-    Request { method: "POST".into(), path: path.into(), query: String::new(), headers: Vec::new(), body: body.into() }
+    Request::new("POST", path, "", body)
 }
 
 #[test]

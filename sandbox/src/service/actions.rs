@@ -116,10 +116,8 @@ pub(super) fn broadcast(world: &World, order: &Order, body: &Value) -> Result<Va
         return Ok(json!(seen.transaction));
     }
     let bytes = text(body, "redeem_tx_bytes").ok_or("redeem_tx_bytes is missing")?;
-    let (method, path) = ("POST".to_owned(), "/tx".to_owned());
-    let call = Request { method, path, query: String::new(), headers: Vec::new(), body: bytes.into_bytes() };
     let chain = world.chain_of(&order.destination.asset)?;
-    let reply = chain.answer(&call);
+    let reply = chain.answer(&Request::new("POST", "/tx", "", bytes));
     let said = String::from_utf8_lossy(&reply.body).into_owned();
     if reply.status != 200 {
         return Err(said.into());

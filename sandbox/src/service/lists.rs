@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::quote::{FEE, priced, worth};
 use super::{Refused, stated};
 use crate::accounts;
-use crate::http::Request;
+use crate::http::{Request, put};
 use crate::ledger::Role;
 use crate::order::{Order, Status};
 use crate::world::{Chain, World};
@@ -18,9 +18,7 @@ const LARGEST_PAGE: usize = 500;
 pub(super) fn chains(world: &World) -> Value {
     let chain = |chain: &Chain| {
         let mut row = chain.listing.chain.clone();
-        if let Some(members) = row.as_object_mut() {
-            members.insert("assets".to_owned(), json!(chain.listing.assets));
-        }
+        put(&mut row, "assets", json!(chain.listing.assets));
         row
     };
     world.chains.values().map(chain).collect()

@@ -66,7 +66,7 @@ fn a_payment_is_sent_and_confirmed_as_libraries_do_it() {
     let subscribe = |commitment: &str| {
         json!({"jsonrpc": "2.0", "id": 1, "method": "signatureSubscribe", "params": [id, {"commitment": commitment}]}).to_string()
     };
-    let subscribed = json!({"jsonrpc": "2.0", "result": 0, "id": 1}).to_string();
+    let subscribed = json!({"jsonrpc": "2.0", "id": 1, "result": 0}).to_string();
     assert_eq!(subscriptions.receive(&subscribe("confirmed")), Some(subscribed));
     assert_eq!(subscriptions.receive(r#"{"jsonrpc":"2.0","method":"ping"}"#), None);
     assert_eq!(subscriptions.poll(&mut solana), Vec::<String>::new());

@@ -23,14 +23,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bitcoin::key::Secp256k1;
-use bitcoin::secp256k1::All;
-use bitcoin::{Amount, TxOut, Txid};
+use bitcoin::secp256k1::{All, schnorr};
+use bitcoin::{Amount, TxOut, Txid, taproot};
 use serde_json::{Map, Value, json};
 
+use self::htlc::Leaf;
 use self::ledger::{Block, Entry, Ledger};
 use self::litecoind::Litecoind;
 use self::network::Network;
-use self::solver::Holder;
+use self::solver::{Holder, SINGLE, base_units};
 use super::family::Family;
 use super::{Change, Engine, Event, Leg, Listing, Terms};
 use crate::accounts;
@@ -162,7 +163,7 @@ impl Engine for Bitcoin {
     fn fund(&mut self, account: &str, asset: &str, amount: u128) -> Result<(), String> {
         self.check_asset(asset)?;
         let script_pubkey = self.ledger.network.script(account).map_err(|error| error.to_string())?;
-        let output = TxOut { value: solver::base_units(amount)?, script_pubkey };
+        let output = TxOut { value: base_units(amount)?, script_pubkey };
         let payment = self.payment(&self.holder(FAUCET)?, vec![output], false)?;
         let txid = self.ledger.accept(payment).map_err(|rejection| rejection.message)?;
         self.ledger.mine_only(txid, self.clock.seconds())
@@ -184,7 +185,7 @@ impl Engine for Bitcoin {
             self.ledger.network.script(&terms.owner).map_err(|error| format!("invalid address: {error}"))?;
         }
         let dust = htlc.script_pubkey().minimal_non_dust_custom(self.ledger.network.dust_rate());
-        if solver::base_units(terms.amount)? < dust {
+        if base_units(terms.amount)? < dust {
             return Err("the amount is dust".to_owned());
         }
         let swap_id = self.ledger.network.address(&htlc.script_pubkey()).unwrap_or_default();
@@ -203,24 +204,54 @@ impl Engine for Bitcoin {
         Err("a payment to the address funds the order".to_owned())
     }
 
+    /// Pays the HTLC. The solver's side is paid from the solver's coins, a user's side from the relayer's.
     fn lock(&mut self, terms: &Terms) -> Result<String, String> {
-        self.pay_htlc(terms)
+        let script_pubkey = self.htlc(terms)?.script_pubkey();
+        let payer = self.holder(if terms.is_source { accounts::RELAYER } else { accounts::SOLVER })?;
+        let payment = self.payment(&payer, vec![TxOut { value: base_units(terms.amount)?, script_pubkey }], true)?;
+        self.submit(payment)
     }
 
     fn redeem(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
-        self.redeem_htlc(terms, secret)
+        let (htlc, by, to) = self.spender(terms, terms.is_source)?;
+        let coins = self.deposits(&htlc, terms.amount)?;
+        if coins.iter().map(|(_, output)| u128::from(output.value.to_sat())).fold(0, u128::saturating_add) < terms.amount {
+            return Err("too little is locked at the address".to_owned());
+        }
+        let transaction = self.by_leaf(&htlc, Leaf::Redeem, &coins, &by, Some(secret), to)?;
+        self.submit(transaction)
     }
 
     fn refund(&mut self, terms: &Terms) -> Result<String, String> {
-        self.refund_htlc(terms)
+        let (htlc, by, to) = self.spender(terms, !terms.is_source)?;
+        let coins = self.deposits(&htlc, terms.amount)?;
+        let transaction = self.by_leaf(&htlc, Leaf::Refund, &coins, &by, None, to)?;
+        self.submit(transaction)
     }
 
     fn instant_refund_hashes(&self, terms: &Terms) -> Result<Vec<String>, String> {
-        self.instant_hashes(terms)
+        Ok(self.instant(terms)?.3.iter().map(|digest| hex::encode(digest.as_ref())).collect())
     }
 
+    /// Completes an instant refund. The solver adds its signatures and pays the fee with its own coin.
     fn instant_refund(&mut self, terms: &Terms, signatures: &[String]) -> Result<String, String> {
-        self.refund_instantly(terms, signatures)
+        let (htlc, mut transaction, prevouts, digests) = self.instant(terms)?;
+        let (user, solver) = (self.user_key(terms)?, self.holder(accounts::SOLVER)?);
+        if signatures.len() != digests.len() {
+            return Err(format!("{} signatures are needed", digests.len()));
+        }
+        for ((input, digest), text) in transaction.input.iter_mut().zip(&digests).zip(signatures) {
+            let bytes = hex::decode(text).unwrap_or_default();
+            let signature = bytes.strip_suffix(&[0x83]).and_then(|bytes| schnorr::Signature::from_slice(bytes).ok());
+            let is_valid = |signature: &schnorr::Signature| self.secp.verify_schnorr(signature, digest, &user).is_ok();
+            let theirs = signature.filter(is_valid).ok_or("a signature is not the owner's, with hash type 83")?;
+            let ours = self.secp.sign_schnorr_no_aux_rand(digest, &solver.pair);
+            let [ours, theirs] = [ours, theirs].map(|signature| taproot::Signature { signature, sighash_type: SINGLE }.to_vec());
+            // The script checks the initiator's signature first, so it is the last item before the script.
+            input.witness = htlc.witness(Leaf::InstantRefund, &[&ours, &theirs]);
+        }
+        let transaction = self.with_coins(&solver, transaction, &prevouts, true)?;
+        self.submit(transaction)
     }
 
     fn mine(&mut self, blocks: u64) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::ledger::{Block, Entry, Ledger, ScriptHash, script_hash};
 use super::network::Network;
+use crate::http::put;
 
 pub(super) fn block(ledger: &Ledger, block: &Block) -> Value {
     let Block { height, hash, header, txids } = block;
@@ -20,10 +21,8 @@ pub(super) fn block(ledger: &Ledger, block: &Block) -> Value {
         "previousblockhash": header.prev_blockhash.to_string(), "mediantime": ledger.median_time(*height), "nonce": header.nonce,
         "bits": header.bits.to_consensus(), "difficulty": header.difficulty_float(),
     });
-    if *height == 0
-        && let Some(members) = value.as_object_mut()
-    {
-        members.insert("previousblockhash".to_owned(), Value::Null);
+    if *height == 0 {
+        put(&mut value, "previousblockhash", Value::Null);
     }
     value
 }
@@ -47,10 +46,8 @@ pub(super) fn transaction(ledger: &Ledger, txid: &Txid, entry: &Entry) -> Value 
             "scriptsig": hex::encode(input.script_sig.as_bytes()), "scriptsig_asm": input.script_sig.to_asm_string(),
             "is_coinbase": input.previous_output.is_null(), "sequence": input.sequence.to_consensus_u32(),
         });
-        if !input.witness.is_empty()
-            && let Some(members) = value.as_object_mut()
-        {
-            members.insert("witness".to_owned(), input.witness.iter().map(hex::encode).collect());
+        if !input.witness.is_empty() {
+            put(&mut value, "witness", input.witness.iter().map(hex::encode).collect());
         }
         value
     };
@@ -69,8 +66,8 @@ fn output(network: &Network, output: &TxOut) -> Value {
         "scriptpubkey": hex::encode(script.as_bytes()), "scriptpubkey_asm": script.to_asm_string(), "scriptpubkey_type": kind(script),
         "value": output.value.to_sat(),
     });
-    if let (Some(address), Some(members)) = (network.address(script), value.as_object_mut()) {
-        members.insert("scriptpubkey_address".to_owned(), address.into());
+    if let Some(address) = network.address(script) {
+        put(&mut value, "scriptpubkey_address", address.into());
     }
     value
 }

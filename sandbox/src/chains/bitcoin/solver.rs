@@ -5,9 +5,8 @@ use std::cmp::Reverse;
 use bitcoin::ecdsa;
 use bitcoin::hashes::Hash;
 use bitcoin::key::{Keypair, Secp256k1};
-use bitcoin::secp256k1::{All, Message, SecretKey, schnorr};
+use bitcoin::secp256k1::{All, Message, SecretKey};
 use bitcoin::sighash::{EcdsaSighashType, Prevouts, SighashCache};
-use bitcoin::taproot;
 use bitcoin::{
     Amount, OutPoint, PublicKey, ScriptBuf, Sequence, TapSighashType, Transaction, TxIn, TxOut, Witness, XOnlyPublicKey, absolute,
     transaction,
@@ -25,12 +24,12 @@ const FEE_RATE: u64 = 2;
 const MANY: usize = 500;
 const GATHERED: usize = 3;
 /// The hash type of an instant refund.
-const SINGLE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
+pub(super) const SINGLE: TapSighashType = TapSighashType::SinglePlusAnyoneCanPay;
 
 /// A key with the script of its own coins.
 #[derive(Debug, Clone)]
 pub(super) struct Holder {
-    pair: Keypair,
+    pub(super) pair: Keypair,
     pub(super) x_only: XOnlyPublicKey,
     pub(super) script: ScriptBuf,
 }
@@ -79,16 +78,8 @@ impl Bitcoin {
         htlc.ok_or_else(|| "the timelock must be from 1 to 65535 blocks".to_owned())
     }
 
-    fn submit(&mut self, transaction: Transaction) -> Result<String, String> {
+    pub(super) fn submit(&mut self, transaction: Transaction) -> Result<String, String> {
         self.ledger.accept(transaction).map(|txid| txid.to_string()).map_err(|rejection| rejection.message)
-    }
-
-    /// Pays the HTLC. The solver's side is paid from the solver's coins, a user's side from the relayer's.
-    pub(super) fn pay_htlc(&mut self, terms: &Terms) -> Result<String, String> {
-        let script_pubkey = self.htlc(terms)?.script_pubkey();
-        let payer = self.holder(if terms.is_source { accounts::RELAYER } else { accounts::SOLVER })?;
-        let payment = self.payment(&payer, vec![TxOut { value: base_units(terms.amount)?, script_pubkey }], true)?;
-        self.submit(payment)
     }
 
     /// Returns a payment from a key's coins. The most valuable confirmed coins are used first, then unconfirmed
@@ -99,7 +90,7 @@ impl Bitcoin {
     }
 
     /// Adds coins of a key and change to a transaction. Its existing inputs are signed and spend `held`.
-    fn with_coins(&self, payer: &Holder, start: Transaction, held: &[TxOut], pending: bool) -> Result<Transaction, String> {
+    pub(super) fn with_coins(&self, payer: &Holder, start: Transaction, held: &[TxOut], pending: bool) -> Result<Transaction, String> {
         let unspent = self.ledger.unspent(script_hash(&payer.script));
         let mut coins: Vec<_> = unspent.filter(|(_, _, entry)| pending || entry.height().is_some()).collect();
         coins.sort_by_key(|(outpoint, output, entry)| (entry.height().is_none(), Reverse(output.value), *outpoint));
@@ -149,7 +140,7 @@ impl Bitcoin {
     ///
     /// Dust next to the payment is not spent. Whoever can refund the dust early could evict the whole transaction
     /// from the mempool.
-    fn deposits(&self, htlc: &Htlc, amount: u128) -> Result<Vec<Coin>, String> {
+    pub(super) fn deposits(&self, htlc: &Htlc, amount: u128) -> Result<Vec<Coin>, String> {
         let unspent = self.ledger.unspent(script_hash(&htlc.script_pubkey()));
         let mut coins: Vec<_> = unspent.map(|(outpoint, output, entry)| (entry.height().unwrap_or(u32::MAX), outpoint, output)).collect();
         coins.sort_by_key(|(height, outpoint, _)| (*height, *outpoint));
@@ -162,28 +153,9 @@ impl Bitcoin {
         }
     }
 
-    /// Redeems an HTLC with the secret.
-    pub(super) fn redeem_htlc(&mut self, terms: &Terms, secret: &[u8; 32]) -> Result<String, String> {
-        let (htlc, by, to) = self.spender(terms, terms.is_source)?;
-        let coins = self.deposits(&htlc, terms.amount)?;
-        if coins.iter().map(|(_, output)| u128::from(output.value.to_sat())).fold(0, u128::saturating_add) < terms.amount {
-            return Err("too little is locked at the address".to_owned());
-        }
-        let transaction = self.by_leaf(&htlc, Leaf::Redeem, &coins, &by, Some(secret), to)?;
-        self.submit(transaction)
-    }
-
-    /// Refunds an HTLC after its timelock.
-    pub(super) fn refund_htlc(&mut self, terms: &Terms) -> Result<String, String> {
-        let (htlc, by, to) = self.spender(terms, !terms.is_source)?;
-        let coins = self.deposits(&htlc, terms.amount)?;
-        let transaction = self.by_leaf(&htlc, Leaf::Refund, &coins, &by, None, to)?;
-        self.submit(transaction)
-    }
-
     /// Returns who can spend an HTLC, and the script that receives the coins. The solver is paid to its own script.
     /// For the user, it is the holder of the user's key.
-    fn spender(&self, terms: &Terms, by_solver: bool) -> Result<(Htlc, Holder, ScriptBuf), String> {
+    pub(super) fn spender(&self, terms: &Terms, by_solver: bool) -> Result<(Htlc, Holder, ScriptBuf), String> {
         let htlc = self.htlc(terms)?;
         if by_solver {
             let solver = self.holder(accounts::SOLVER)?;
@@ -201,7 +173,7 @@ impl Bitcoin {
         self.ledger.network.script(&terms.owner).map_err(|error| format!("invalid address: {error}"))
     }
 
-    fn by_leaf(
+    pub(super) fn by_leaf(
         &self,
         htlc: &Htlc,
         leaf: Leaf,
@@ -236,7 +208,7 @@ impl Bitcoin {
 
     /// Returns the transaction of an instant refund without witnesses, the outputs that it spends, and the digest of
     /// each input.
-    fn instant(&self, terms: &Terms) -> Result<(Htlc, Transaction, Vec<TxOut>, Vec<Message>), String> {
+    pub(super) fn instant(&self, terms: &Terms) -> Result<(Htlc, Transaction, Vec<TxOut>, Vec<Message>), String> {
         if !terms.is_source {
             return Err("only a source can be refunded instantly".to_owned());
         }
@@ -253,31 +225,6 @@ impl Bitcoin {
         });
         let digests = digests.collect::<Result<_, String>>()?;
         Ok((htlc, transaction, coins.into_iter().map(|(_, output)| output).collect(), digests))
-    }
-
-    pub(super) fn instant_hashes(&self, terms: &Terms) -> Result<Vec<String>, String> {
-        Ok(self.instant(terms)?.3.iter().map(|digest| hex::encode(digest.as_ref())).collect())
-    }
-
-    /// Completes an instant refund. The solver adds its signatures and pays the fee with its own coin.
-    pub(super) fn refund_instantly(&mut self, terms: &Terms, signatures: &[String]) -> Result<String, String> {
-        let (htlc, mut transaction, prevouts, digests) = self.instant(terms)?;
-        let (user, solver) = (self.user_key(terms)?, self.holder(accounts::SOLVER)?);
-        if signatures.len() != digests.len() {
-            return Err(format!("{} signatures are needed", digests.len()));
-        }
-        for ((input, digest), text) in transaction.input.iter_mut().zip(&digests).zip(signatures) {
-            let bytes = hex::decode(text).unwrap_or_default();
-            let signature = bytes.strip_suffix(&[0x83]).and_then(|bytes| schnorr::Signature::from_slice(bytes).ok());
-            let is_valid = |signature: &schnorr::Signature| self.secp.verify_schnorr(signature, digest, &user).is_ok();
-            let theirs = signature.filter(is_valid).ok_or("a signature is not the owner's, with hash type 83")?;
-            let ours = self.secp.sign_schnorr_no_aux_rand(digest, &solver.pair);
-            let [ours, theirs] = [ours, theirs].map(|signature| taproot::Signature { signature, sighash_type: SINGLE }.to_vec());
-            // The script checks the initiator's signature first, so it is the last item before the script.
-            input.witness = htlc.witness(Leaf::InstantRefund, &[&ours, &theirs]);
-        }
-        let transaction = self.with_coins(&solver, transaction, &prevouts, true)?;
-        self.submit(transaction)
     }
 }
 

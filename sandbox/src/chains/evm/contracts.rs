@@ -8,8 +8,8 @@ use countersign_proofs_evm::{Contract, Outcome, World};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::put;
 use crate::chains::engine::{Change, Event, Terms};
+use crate::http::put;
 
 /// The version in the EIP-712 domain of messages that users sign.
 pub(crate) const VERSION: &str = "3";

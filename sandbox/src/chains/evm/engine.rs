@@ -8,14 +8,14 @@ use countersign_proofs_evm::abi::{Erc20, Regulated};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::{Map, Value, json};
 
+use super::Network;
 use super::contracts::{self, Asset, Swap};
 use super::pool::asked_tip;
-use super::{Network, put};
 use crate::accounts;
 use crate::chains::engine::{Engine, Event, Leg, Listing, Terms};
 use crate::chains::listing::{AssetRow, ChainRow, cents};
 use crate::clock::Clock;
-use crate::http::{Reply, Request};
+use crate::http::{Reply, Request, put};
 
 /// The family. It decides how addresses and numbers are written, and which of the contract's calls users sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, U256};
 use countersign_proofs_evm::{CallError, UnsignedCall};
-use serde_json::Value;
 
 pub use anvil::Anvil;
 pub use network::Network;
@@ -166,13 +165,6 @@ impl Machine for Evm {
 
     fn answer(&mut self, request: &Request) -> Reply {
         rpc::answer(self, request)
-    }
-}
-
-/// Adds a member to an object.
-pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
-    if let Some(members) = object.as_object_mut() {
-        members.insert(name.to_owned(), value);
     }
 }
 

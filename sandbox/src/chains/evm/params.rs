@@ -6,7 +6,8 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use countersign_proofs_evm::{Simulation, UnsignedCall};
 use serde_json::{Map, Value};
 
-use super::error::RpcError;
+use super::error;
+use crate::chains::rpc::Fault;
 
 /// A reference to a block in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +28,17 @@ impl<'v> Params<'v> {
         self.0.get(index).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn read<R>(self, index: usize, read: impl FnOnce(&Value) -> Result<R, String>) -> Result<R, RpcError> {
-        let value = self.get(index).ok_or_else(|| RpcError::missing(index))?;
-        read(value).map_err(|why| RpcError::invalid(index, &why))
+    pub(crate) fn read<R>(self, index: usize, read: impl FnOnce(&Value) -> Result<R, String>) -> Result<R, Fault> {
+        let value = self.get(index).ok_or_else(|| error::missing(index))?;
+        read(value).map_err(|why| error::invalid(index, &why))
     }
 
-    pub(crate) fn optional<R>(self, index: usize, read: impl FnOnce(&Value) -> Result<R, String>) -> Result<Option<R>, RpcError> {
+    pub(crate) fn optional<R>(self, index: usize, read: impl FnOnce(&Value) -> Result<R, String>) -> Result<Option<R>, Fault> {
         self.get(index).map(|_| self.read(index, read)).transpose()
     }
 
     /// Returns the block at a position. An absent parameter means the newest block.
-    pub(crate) fn block(self, index: usize) -> Result<Name, RpcError> {
+    pub(crate) fn block(self, index: usize) -> Result<Name, Fault> {
         Ok(self.optional(index, name)?.unwrap_or(Name::Latest))
     }
 }

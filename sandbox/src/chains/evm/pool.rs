@@ -6,7 +6,8 @@ use alloy_consensus::{Transaction as _, TxEnvelope};
 use alloy_primitives::{Address, B256, U256};
 use countersign_proofs_evm::{SendError, World};
 
-use super::error::RpcError;
+use super::error;
+use crate::chains::rpc::Fault;
 
 /// The gas limit of a block.
 pub(crate) const BLOCK_GAS: u64 = 30_000_000;
@@ -58,23 +59,23 @@ impl Pool {
     }
 
     /// Adds a signed transaction.
-    pub(crate) fn add(&mut self, world: &World, raw: &[u8]) -> Result<B256, RpcError> {
+    pub(crate) fn add(&mut self, world: &World, raw: &[u8]) -> Result<B256, Fault> {
         if raw.len() > MAX_BYTES {
-            return Err(RpcError::server(format!("oversized data: transaction size {}, limit {MAX_BYTES}", raw.len())));
+            return Err(error::server(format!("oversized data: transaction size {}, limit {MAX_BYTES}", raw.len())));
         }
-        let (envelope, from) = World::decode(raw).map_err(|error| RpcError::server(undecodable(&error)))?;
+        let (envelope, from) = World::decode(raw).map_err(|error| error::server(undecodable(&error)))?;
         let id = *envelope.tx_hash();
         if self.get(id).is_some() {
-            return Err(RpcError::server("already known"));
+            return Err(error::server("already known"));
         }
-        check(world, &envelope, from).map_err(RpcError::server)?;
+        check(world, &envelope, from).map_err(error::server)?;
         let same = self.all.iter().position(|waiting| waiting.from == from && waiting.envelope.nonce() == envelope.nonce());
         let queued = self.of(from).filter(|waiting| waiting.envelope.nonce() != envelope.nonce());
         let (count, queued) = queued
             .fold((0_usize, U256::ZERO), |(count, sum), waiting| (count.saturating_add(1), sum.saturating_add(cost(&waiting.envelope))));
         let (balance, own) = (world.native_balance_of(from), cost(&envelope));
         if let Some(missing) = queued.saturating_add(own).checked_sub(balance).filter(|missing| !missing.is_zero()) {
-            return Err(RpcError::server(match queued {
+            return Err(error::server(match queued {
                 U256::ZERO => {
                     format!("insufficient funds for gas * price + value: balance {balance}, tx cost {own}, overshot {missing}")
                 }
@@ -87,8 +88,8 @@ impl Pool {
         let is_full = count >= MAX_OF_ACCOUNT || self.all.len() >= MAX_ALL;
         match same.and_then(|place| self.all.get_mut(place)) {
             Some(old) if replaces(&waiting.envelope, &old.envelope) => *old = waiting,
-            Some(_) => return Err(RpcError::server("replacement transaction underpriced")),
-            None if is_full => return Err(RpcError::server("txpool is full")),
+            Some(_) => return Err(error::server("replacement transaction underpriced")),
+            None if is_full => return Err(error::server("txpool is full")),
             None => self.all.push(waiting),
         }
         Ok(id)

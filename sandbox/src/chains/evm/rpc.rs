@@ -7,13 +7,14 @@ use alloy_primitives::{Address, U256};
 use countersign_proofs_evm::Past;
 use serde_json::{Value, json};
 
-use super::error::RpcError;
+use super::error;
 use super::ledger::Block;
 use super::params::{self, Filter, Name, Params};
 use super::pool::BLOCK_GAS;
 use super::shape::{self, quantity};
-use super::{Evm, put, simulate};
-use crate::http::{Reply, Request};
+use super::{Evm, simulate};
+use crate::chains::rpc::{self, Fault};
+use crate::http::{Reply, Request, put};
 
 /// The maximum number of calls in a batch, which is Geth's.
 const MAX_BATCH: usize = 1_000;
@@ -26,33 +27,27 @@ pub(crate) fn answer(evm: &mut Evm, request: &Request) -> Reply {
     if request.method != "POST" {
         return Reply::text(405, "method not allowed");
     }
-    let failed = |error: &RpcError| json!({"jsonrpc": "2.0", "id": null, "error": error.json()});
-    let reply = match serde_json::from_slice::<Value>(&request.body) {
-        Err(_) => failed(&RpcError::new(-32_700, "parse error")),
-        Ok(Value::Array(calls)) if calls.is_empty() => failed(&RpcError::new(-32_600, "empty batch")),
-        Ok(Value::Array(calls)) if calls.len() > MAX_BATCH => failed(&RpcError::new(-32_600, "batch too large")),
-        Ok(Value::Array(calls)) => Value::Array(calls.iter().map(|call| answer_one(evm, call)).collect()),
-        Ok(call) => answer_one(evm, &call),
+    let batch = |calls: usize| match calls {
+        0 => Some(Fault::request("empty batch")),
+        1..=MAX_BATCH => None,
+        _ => Some(Fault::request("batch too large")),
     };
-    Reply::json(200, &reply)
+    let reply = rpc::answer(&request.body, "parse error", batch, |call| Some(answer_one(evm, call)));
+    Reply::json(200, &reply.unwrap_or_default())
 }
 
 fn answer_one(evm: &mut Evm, call: &Value) -> Value {
-    let id = call.get("id").cloned().unwrap_or_default();
     let params = call.get("params").filter(|params| !params.is_null());
     let outcome = match (call.get("method").and_then(Value::as_str), params) {
         (Some(method), None) => dispatch(evm, method, Params(&[])),
         (Some(method), Some(Value::Array(params))) => dispatch(evm, method, Params(params)),
-        (Some(_), Some(_)) => Err(RpcError::new(-32_602, "non-array args")),
-        (None, _) => Err(RpcError::new(-32_600, "invalid request")),
+        (Some(_), Some(_)) => Err(Fault::params("non-array args")),
+        (None, _) => Err(Fault::request("invalid request")),
     };
-    match outcome {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error.json()}),
-    }
+    rpc::reply(call.get("id").unwrap_or(&Value::Null), outcome)
 }
 
-fn dispatch(evm: &mut Evm, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+fn dispatch(evm: &mut Evm, method: &str, params: Params<'_>) -> Result<Value, Fault> {
     match method {
         "eth_sendRawTransaction" => {
             let raw = params.read(0, params::bytes)?;
@@ -63,7 +58,7 @@ fn dispatch(evm: &mut Evm, method: &str, params: Params<'_>) -> Result<Value, Rp
 }
 
 impl Evm {
-    fn read(&self, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+    fn read(&self, method: &str, params: Params<'_>) -> Result<Value, Fault> {
         let account = |index| params.read(index, params::address);
         match method {
             "eth_chainId" => Ok(quantity(self.contracts.network.id)),
@@ -108,12 +103,12 @@ impl Evm {
             "eth_simulateV1" => simulate::simulate(self, params),
             "eth_getLogs" => self.logs(&params.read(0, Filter::read)?),
             "eth_getProof" => self.proof(account(0)?, params),
-            _ => Err(RpcError::new(-32_601, format!("the method {method} does not exist/is not available"))),
+            _ => Err(Fault::no_method(format!("the method {method} does not exist/is not available"))),
         }
     }
 
     /// Returns the number of the block that a call refers to.
-    pub(crate) fn number(&self, name: Name) -> Result<u64, RpcError> {
+    pub(crate) fn number(&self, name: Name) -> Result<u64, Fault> {
         let head = self.ledger.head();
         match name {
             Name::Latest => Ok(head),
@@ -121,38 +116,38 @@ impl Evm {
             Name::Safe => Ok(head.saturating_sub(self.contracts.network.safe)),
             Name::Finalized => Ok(head.saturating_sub(self.contracts.network.finalized)),
             Name::Number(number) if number <= head => Ok(number),
-            Name::Number(_) => Err(RpcError::server("header not found")),
-            Name::Hash(hash) => self.ledger.number_of(hash).ok_or_else(|| RpcError::server("header for hash not found")),
+            Name::Number(_) => Err(error::server("header not found")),
+            Name::Hash(hash) => self.ledger.number_of(hash).ok_or_else(|| error::server("header for hash not found")),
         }
     }
 
-    pub(crate) fn shown(&self, number: u64) -> Result<Cow<'_, Block<TxEnvelope>>, RpcError> {
-        self.ledger.block(number).ok_or_else(|| RpcError::server("header not found"))
+    pub(crate) fn shown(&self, number: u64) -> Result<Cow<'_, Block<TxEnvelope>>, Fault> {
+        self.ledger.block(number).ok_or_else(|| error::server("header not found"))
     }
 
     /// Runs a function on the state after a block.
-    pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, RpcError> {
+    pub(crate) fn at<R>(&self, number: u64, look: impl FnOnce(Past<'_>) -> R) -> Result<R, Fault> {
         // The state before the deployment is unknown. The state right after it is used instead.
         match self.ledger.since(number.max(self.contracts.network.start)) {
             Some(changes) => Ok(look(self.ledger.world.before(&changes))),
-            None => Err(RpcError::server(format!("missing trie node: the state of block {number} is not available"))),
+            None => Err(error::server(format!("missing trie node: the state of block {number} is not available"))),
         }
     }
 
-    fn block_of(&self, params: Params<'_>, name: Name) -> Result<Value, RpcError> {
-        let is_full = params.get(1).and_then(Value::as_bool).ok_or_else(|| RpcError::missing(1))?;
+    fn block_of(&self, params: Params<'_>, name: Name) -> Result<Value, Fault> {
+        let is_full = params.get(1).and_then(Value::as_bool).ok_or_else(|| error::missing(1))?;
         let Ok(number) = self.number(name) else { return Ok(Value::Null) };
         let block = self.shown(number)?;
         let header = self.ledger.format.header(&block);
         Ok(shape::block(&block, &header, self.contracts.network.l1_number(block.millis), is_full))
     }
 
-    fn fee_history(&self, params: Params<'_>) -> Result<Value, RpcError> {
+    fn fee_history(&self, params: Params<'_>) -> Result<Value, Fault> {
         let count = params.read(0, params::small)?.clamp(1, 1_024);
         let newest = self.number(params.block(1)?)?;
         let percentiles = params.get(2).and_then(Value::as_array).map_or(0, Vec::len);
         if percentiles > 100 {
-            return Err(RpcError::server("over the query limit 100 of reward percentiles"));
+            return Err(error::server("over the query limit 100 of reward percentiles"));
         }
         let oldest = newest.saturating_sub(count.saturating_sub(1));
         let blocks = usize::try_from(count).unwrap_or_default();
@@ -168,10 +163,10 @@ impl Evm {
         Ok(history)
     }
 
-    fn logs(&self, filter: &Filter) -> Result<Value, RpcError> {
+    fn logs(&self, filter: &Filter) -> Result<Value, Fault> {
         let (first, last) = match filter.block {
             Some(hash) => {
-                let number = self.ledger.number_of(hash).ok_or_else(|| RpcError::server("unknown block"))?;
+                let number = self.ledger.number_of(hash).ok_or_else(|| error::server("unknown block"))?;
                 (number, number)
             }
             None => {
@@ -184,20 +179,20 @@ impl Evm {
             }
         };
         if first > last {
-            return Err(RpcError::new(-32_602, "invalid block range params"));
+            return Err(Fault::params("invalid block range params"));
         }
         let mut all = Vec::new();
         for block in self.ledger.busy(first, last) {
             let logs = (0..block.transactions.len()).flat_map(|index| shape::logs_of(block, index));
             all.extend(logs.filter(|(log, _)| filter.wants(log)).map(|(_, value)| value));
             if all.len() > MAX_LOGS {
-                return Err(RpcError::new(-32_005, format!("query returned more than {MAX_LOGS} results")));
+                return Err(Fault::new(-32_005, format!("query returned more than {MAX_LOGS} results")));
             }
         }
         Ok(Value::Array(all))
     }
 
-    fn proof(&self, account: Address, params: Params<'_>) -> Result<Value, RpcError> {
+    fn proof(&self, account: Address, params: Params<'_>) -> Result<Value, Fault> {
         let slots = |value: &Value| -> Result<Vec<U256>, String> {
             let all = value.as_array().ok_or("json: cannot unmarshal non-array")?;
             if all.len() > MAX_SLOTS { Err("too many slots requested".to_owned()) } else { all.iter().map(params::slot).collect() }
@@ -207,7 +202,7 @@ impl Evm {
         let number = self.number(params.block(2)?)?;
         let proof = self.at(number, |state| self.ledger.format.tries.prove(state, account, &slots))?;
         let Some(proof) = proof else {
-            return Err(RpcError::new(-32_601, "the method eth_getProof does not exist/is not available"));
+            return Err(Fault::no_method("the method eth_getProof does not exist/is not available"));
         };
         let slot = |(key, (value, nodes)): (&Value, &(U256, Vec<_>))| json!({"key": key, "value": shape::number(*value), "proof": nodes});
         Ok(json!({

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, Log, U256, hex};
 use serde_json::{Value, json};
 
 use super::ledger::{Block, Mined};
-use super::put;
+use crate::http::put;
 
 pub(crate) fn quantity(number: impl Into<u128>) -> Value {
     json!(format!("{:#x}", number.into()))

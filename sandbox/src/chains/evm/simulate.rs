@@ -4,24 +4,26 @@ use alloy_primitives::{B256, hex};
 use countersign_proofs_evm::{CallError, Outcome, Receipt, Simulation, UnsignedCall};
 use serde_json::{Value, json};
 
-use super::error::RpcError;
+use super::Evm;
+use super::error;
 use super::ledger::{Block, Format as _};
 use super::params::{self, Params, call, object, override_state, small};
 use super::shape::{self, quantity};
-use super::{Evm, put};
+use crate::chains::rpc::Fault;
+use crate::http::put;
 
 /// The maximum number of calls in a simulation.
 const MAX_CALLS: usize = 256;
 /// The maximum gas of a simulation.
 const MAX_GAS: u64 = 16_000_000;
 
-fn rejected(error: &CallError) -> RpcError {
+fn rejected(error: &CallError) -> Fault {
     // The reason is in the error's source.
     let reason = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     if reason.contains("lack of funds") {
-        return RpcError::server("insufficient funds for gas * price + value");
+        return error::server("insufficient funds for gas * price + value");
     }
-    RpcError::server(format!("err: {reason}"))
+    error::server(format!("err: {reason}"))
 }
 
 fn returned(receipt: &Receipt) -> Value {
@@ -32,14 +34,14 @@ fn returned(receipt: &Receipt) -> Value {
 }
 
 /// Applies the overrides at a position of the parameters.
-fn overridden(simulation: &mut Simulation<'_>, params: Params<'_>, index: usize) -> Result<(), RpcError> {
+fn overridden(simulation: &mut Simulation<'_>, params: Params<'_>, index: usize) -> Result<(), Fault> {
     match params.get(index) {
-        Some(overrides) => override_state(simulation, overrides).map_err(|why| RpcError::invalid(index, &why)),
+        Some(overrides) => override_state(simulation, overrides).map_err(|why| error::invalid(index, &why)),
         None => Ok(()),
     }
 }
 
-pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, Fault> {
     let call = params.read(0, call)?;
     let number = evm.number(params.block(1)?)?;
     let block = evm.shown(number)?;
@@ -47,12 +49,12 @@ pub(crate) fn eth_call(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
         let mut simulation = state.simulate(number, block.millis / 1_000);
         overridden(&mut simulation, params, 2)?;
         let receipt = simulation.run(&call, false).map_err(|error| rejected(&error))?;
-        RpcError::of(&receipt.outcome).map_or_else(|| Ok(returned(&receipt)), Err)
+        error::of(&receipt.outcome).map_or_else(|| Ok(returned(&receipt)), Err)
     })?
 }
 
 /// Estimates the minimum gas with which a call succeeds, within one and a half per cent, as Geth does.
-pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, Fault> {
     let call = params.read(0, call)?;
     let number = evm.number(params.block(1)?)?;
     let millis = evm.shown(number)?.millis;
@@ -64,7 +66,7 @@ pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcEr
         };
         let most = call.gas.filter(|gas| *gas >= 21_000).unwrap_or(MAX_GAS).min(MAX_GAS);
         let first = run(most)?;
-        if let Some(error) = RpcError::of(&first.outcome) {
+        if let Some(error) = error::of(&first.outcome) {
             return Err(error);
         }
         // The cost of a plain payment is fixed.
@@ -90,20 +92,20 @@ pub(crate) fn estimate_gas(evm: &Evm, params: Params<'_>) -> Result<Value, RpcEr
 }
 
 /// Simulates several calls that build on each other, in one block or more.
-pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError> {
+pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, Fault> {
     let request = params.read(0, |value| object(value).cloned())?;
     let number = evm.number(params.block(1)?)?;
     let parent = evm.shown(number)?;
     let blocks = request.get("blockStateCalls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let calls = |block: &Value| block.get("calls").and_then(Value::as_array).map_or(0, Vec::len);
     if blocks.is_empty() {
-        return Err(RpcError::new(-32_602, "empty input"));
+        return Err(Fault::params("empty input"));
     }
     if blocks.iter().map(calls).fold(blocks.len(), usize::saturating_add) > MAX_CALLS {
-        return Err(RpcError::new(-38_026, "too many blocks"));
+        return Err(Fault::new(-38_026, "too many blocks"));
     }
     let traced = request.get("traceTransfers").and_then(Value::as_bool).unwrap_or_default();
-    let invalid = |why: String| RpcError::invalid(0, &why);
+    let invalid = |why: String| error::invalid(0, &why);
     evm.at(number, |state| {
         let (mut next, mut seconds, mut parent_hash) = (number, parent.millis / 1_000, parent.hash);
         let mut simulation = state.simulate(next.saturating_add(1), seconds);
@@ -143,7 +145,7 @@ pub(crate) fn simulate(evm: &Evm, params: Params<'_>) -> Result<Value, RpcError>
                     "gasUsed": quantity(receipt.gas_used),
                     "status": if receipt.is_success() { "0x1" } else { "0x0" },
                 });
-                if let Some(error) = RpcError::of(&receipt.outcome) {
+                if let Some(error) = error::of(&receipt.outcome) {
                     put(&mut outcome, "error", error.json());
                 }
                 outcomes.push(outcome);

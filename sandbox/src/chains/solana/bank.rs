@@ -67,6 +67,10 @@ pub(super) enum Commitment {
 }
 
 impl Commitment {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Processed, Self::Confirmed, Self::Finalized].into_iter().find(|mark| mark.name() == name)
+    }
+
     /// Returns after how many further blocks a transaction reaches this commitment. On mainnet it is 32 for the last
     /// level, which is too slow for tests.
     pub(super) const fn lag(self) -> u64 {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::bank::Commitment;
 use crate::chains::engine::Engine;
+use crate::chains::rpc::{self, Fault};
 use crate::http::Request;
 
 /// The maximum number of open subscriptions on one connection.
@@ -15,17 +16,13 @@ const MAX_OPEN: usize = 128;
 /// `finalized`): the slot, and the error if it failed. Returns `None` until then.
 pub fn signature_result(engine: &mut dyn Engine, signature: &str, commitment: &str) -> Option<Value> {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "getSignatureStatuses", "params": [[signature]]});
-    let (method, path, body) = ("POST".to_owned(), "/".to_owned(), call.to_string().into_bytes());
-    let reply = engine.answer(&Request { method, path, query: String::new(), headers: Vec::new(), body });
+    let reply = engine.answer(&Request::new("POST", "/", "", call.to_string()));
     let reply: Value = serde_json::from_slice(&reply.body).ok()?;
     let status = reply.pointer("/result/value/0")?;
-    let rank = |name: &str| MARKS.iter().position(|mark| mark.name() == name);
-    let reached = status.get("confirmationStatus").and_then(Value::as_str).and_then(rank)?;
-    let has_reached = rank(commitment).is_some_and(|wanted| reached >= wanted);
+    let reached = status.get("confirmationStatus").and_then(Value::as_str).and_then(Commitment::named)?;
+    let has_reached = Commitment::named(commitment).is_some_and(|wanted| reached >= wanted);
     has_reached.then(|| json!({"context": reply.pointer("/result/context"), "value": {"err": status.get("err")}}))
 }
-
-const MARKS: [Commitment; 3] = [Commitment::Processed, Commitment::Confirmed, Commitment::Finalized];
 
 #[derive(Debug)]
 enum Topic {
@@ -53,38 +50,34 @@ impl Subscriptions {
         }
         let id = call.get("id").filter(|id| id.is_string() || id.is_u64()).unwrap_or(&Value::Null);
         let params = call.get("params").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let reply = match self.call(call.get("method").and_then(Value::as_str), params) {
-            Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
-            Err((code, message)) => json!({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": id}),
-        };
-        Some(reply.to_string())
+        Some(rpc::reply(id, self.call(call.get("method").and_then(Value::as_str), params)).to_string())
     }
 
-    fn call(&mut self, method: Option<&str>, params: &[Value]) -> Result<Value, (i64, &'static str)> {
-        const INVALID: (i64, &str) = (-32_602, "Invalid params");
-        let number = || params.first().and_then(Value::as_u64).ok_or(INVALID);
+    fn call(&mut self, method: Option<&str>, params: &[Value]) -> Result<Value, Fault> {
+        let invalid = || Fault::params("Invalid params");
+        let number = || params.first().and_then(Value::as_u64).ok_or_else(invalid);
         match method {
-            None => Err((-32_600, "Invalid request")),
+            None => Err(Fault::request("Invalid request")),
             Some("signatureSubscribe") => {
                 let signature = params.first().and_then(Value::as_str).filter(|text| text.len() <= 88);
                 let signature = signature.filter(|text| bs58::decode(text).into_vec().is_ok_and(|bytes| bytes.len() == 64));
                 let commitment = params.get(1).and_then(|config| config.get("commitment")).map_or(Some("finalized"), Value::as_str);
-                let commitment = commitment.filter(|name| MARKS.iter().any(|mark| mark.name() == *name));
-                let (signature, commitment) = signature.zip(commitment).ok_or(INVALID)?;
+                let commitment = commitment.filter(|name| Commitment::named(name).is_some());
+                let (signature, commitment) = signature.zip(commitment).ok_or_else(invalid)?;
                 self.subscribe(Topic::Signature { signature: signature.to_owned(), commitment: commitment.to_owned() })
             }
             Some("slotSubscribe") => self.subscribe(Topic::Slot),
             Some("signatureUnsubscribe" | "slotUnsubscribe") => match self.open.remove(&number()?) {
                 Some(_) => Ok(json!(true)),
-                None => Err((-32_602, "Invalid subscription id.")),
+                None => Err(Fault::params("Invalid subscription id.")),
             },
-            Some(_) => Err((-32_601, "Method not found")),
+            Some(_) => Err(Fault::no_method("Method not found")),
         }
     }
 
-    fn subscribe(&mut self, topic: Topic) -> Result<Value, (i64, &'static str)> {
+    fn subscribe(&mut self, topic: Topic) -> Result<Value, Fault> {
         if self.open.len() >= MAX_OPEN {
-            return Err((-32_603, "Internal error: Subscription refused. Node subscription limit reached"));
+            return Err(Fault::new(-32_603, "Internal error: Subscription refused. Node subscription limit reached"));
         }
         let id = self.next;
         self.next = id.saturating_add(1);

@@ -16,7 +16,8 @@ use super::contracts::HTLC_CLASS;
 use super::felts::parse;
 use super::invoke::{Invoke, Outcome, PRICES, SEQUENCER};
 use super::ledger::{At, Entry, Ledger};
-use crate::http::{Reply, Request};
+use crate::chains::rpc::{self, Fault};
+use crate::http::{Reply, Request, put};
 
 /// The version of the interface.
 const VERSION: &str = "0.9.0";
@@ -35,9 +36,6 @@ static HTLC: LazyLock<Value> = LazyLock::new(|| {
     class
 });
 
-/// An error of the interface: code, message, and data unless it is null.
-struct Fault(i64, &'static str, Value);
-
 impl From<StarknetError> for Fault {
     fn from(error: StarknetError) -> Self {
         let data = match &error {
@@ -47,16 +45,20 @@ impl From<StarknetError> for Fault {
             | StarknetError::UnexpectedError(text) => json!(text),
             _ => Value::Null,
         };
-        Self(error.code().into(), error.message(), data)
+        Self::new(error.code().into(), error.message()).with_data(data)
     }
 }
 
-const UNREADABLE: Fault = Fault(-32_700, "Parse error", Value::Null);
-const NO_REQUEST: Fault = Fault(-32_600, "Invalid request", Value::Null);
-const NO_METHOD: Fault = Fault(-32_601, "Method not found", Value::Null);
+fn no_request() -> Fault {
+    Fault::request("Invalid request")
+}
+
+fn no_method() -> Fault {
+    Fault::no_method("Method not found")
+}
 
 fn invalid(what: impl Into<String>) -> Fault {
-    Fault(-32_602, "Invalid params", json!({"reason": what.into()}))
+    Fault::params("Invalid params").with_data(json!({"reason": what.into()}))
 }
 
 /// The parameters of a method, by name or by position.
@@ -104,44 +106,23 @@ pub(super) fn answer(ledger: &mut Ledger, now: u64, request: &Request) -> Reply 
     if request.method != "POST" {
         return Reply::text(405, "Used HTTP Method is not allowed. POST is required");
     }
-    let replies = match serde_json::from_slice::<Value>(&request.body) {
-        Err(_) => Some(error(&Value::Null, UNREADABLE)),
-        Ok(Value::Array(calls)) if calls.is_empty() || calls.len() > MAX_BATCH => Some(error(&Value::Null, NO_REQUEST)),
-        Ok(Value::Array(calls)) => Some(calls.iter().filter_map(|call| one(ledger, now, call)).collect()),
-        Ok(call) => one(ledger, now, &call),
-    };
+    let batch = |calls: usize| (calls == 0 || calls > MAX_BATCH).then(no_request);
+    let replies = rpc::answer(&request.body, "Parse error", batch, |call| one(ledger, now, call));
     replies.map_or_else(|| Reply::new(204, "application/json", ""), |replies| Reply::json(200, &replies))
-}
-
-fn error(id: &Value, Fault(code, message, data): Fault) -> Value {
-    let error = with(json!({"code": code, "message": message}), Some(("data", data)).filter(|(_, data)| !data.is_null()));
-    json!({"jsonrpc": "2.0", "id": id, "error": error})
-}
-
-/// Adds members to an object.
-fn with(mut object: Value, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    if let Some(members) = object.as_object_mut() {
-        members.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    }
-    object
 }
 
 /// Answers one call. Returns `None` for a notification.
 fn one(ledger: &mut Ledger, now: u64, call: &Value) -> Option<Value> {
     let id = call.get("id");
     let Some(method) = call.get("method").and_then(Value::as_str).filter(|_| call.get("jsonrpc") == Some(&json!("2.0"))) else {
-        return Some(error(id.unwrap_or(&Value::Null), NO_REQUEST));
+        return Some(rpc::reply(id.unwrap_or(&Value::Null), Err(no_request())));
     };
     let result = respond(ledger, now, method, call.get("params").unwrap_or(&Value::Null));
-    let id = id?;
-    Some(match result {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(fault) => error(id, fault),
-    })
+    Some(rpc::reply(id?, result))
 }
 
 fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Result<Value, Fault> {
-    let name = method.strip_prefix("starknet_").ok_or(NO_METHOD)?;
+    let name = method.strip_prefix("starknet_").ok_or_else(no_method)?;
     let params = Params(params);
     if name == "addInvokeTransaction" {
         let transaction = params.read(0, "invoke_transaction").and_then(limited)?;
@@ -195,7 +176,7 @@ fn respond(ledger: &mut Ledger, now: u64, method: &str, params: &Value) -> Resul
             (entry, _) => TransactionStatus::AcceptedOnL2(entry.outcome.result()),
         }),
         "getEvents" => json!(events(ledger, params.read(0, "filter")?)?),
-        _ => return Err(NO_METHOD),
+        _ => return Err(no_method()),
     })
 }
 
@@ -209,24 +190,24 @@ fn block(ledger: &Ledger, now: u64, params: &Params<'_>, show: impl Fn(&Entry, u
     let price = |fri: u64| json!({"price_in_fri": Felt::from(fri), "price_in_wei": Felt::from(fri.div_ceil(20_000))});
     let [l1_gas, l2_gas, l1_data_gas] = PRICES.map(price);
     let entries = ledger.bodies.get(&number).map_or(&[][..], |body| body.entries.as_slice());
-    let block = json!({
+    let mut block = json!({
         "block_number": number, "timestamp": ledger.time(number).unwrap_or(now), "sequencer_address": SEQUENCER,
         "l1_gas_price": l1_gas, "l2_gas_price": l2_gas, "l1_data_gas_price": l1_data_gas, "l1_da_mode": "BLOB",
         "starknet_version": "0.14.0", "transactions": entries.iter().map(|entry| show(entry, number)).collect::<Value>(),
     });
-    if !is_made {
-        return Ok(block);
+    if is_made {
+        let [hash, parent] = [number, number.saturating_sub(1)].map(|height| json!(ledger.hash(height).unwrap_or_default()));
+        // The state root supports no proofs.
+        let made = [("status", json!(finality(ledger, number))), ("block_hash", hash), ("parent_hash", parent), ("new_root", json!("0x0"))];
+        made.into_iter().for_each(|(name, value)| put(&mut block, name, value));
     }
-    let [hash, parent] = [number, number.saturating_sub(1)].map(|height| json!(ledger.hash(height).unwrap_or_default()));
-    // The state root supports no proofs.
-    Ok(with(
-        block,
-        [("status", json!(finality(ledger, number))), ("block_hash", hash), ("parent_hash", parent), ("new_root", json!("0x0"))],
-    ))
+    Ok(block)
 }
 
 fn with_hash(entry: &Entry) -> Value {
-    with(json!(entry.transaction), [("transaction_hash", json!(entry.hash))])
+    let mut transaction = json!(entry.transaction);
+    put(&mut transaction, "transaction_hash", json!(entry.hash));
+    transaction
 }
 
 const fn finality(ledger: &Ledger, height: u64) -> TransactionFinalityStatus {

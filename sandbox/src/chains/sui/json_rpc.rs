@@ -12,22 +12,23 @@ use tonic::Status;
 use super::ledger::{Executed, GAS_PRICE, balance};
 use super::resolve::parse_type;
 use super::{Sui, front, messages};
+use crate::chains::rpc::{self, Fault};
 use crate::http::{Reply, Request};
 
 /// The maximum number of coins on a page.
 const PAGE: u32 = 50;
-const INVALID: i64 = -32_602;
 /// A node's error code for a refused transaction.
 const REFUSED: i64 = -32_002;
 
-/// The code and the message of an error.
-type Failure = (i64, String);
-
-fn invalid(what: impl ToString) -> Failure {
-    (INVALID, format!("Invalid params: {}", what.to_string()))
+fn invalid(what: impl ToString) -> Fault {
+    Fault::params(format!("Invalid params: {}", what.to_string()))
 }
 
-fn words(status: Status) -> Failure {
+fn refused(why: String) -> Fault {
+    Fault::new(REFUSED, why)
+}
+
+fn words(status: Status) -> Fault {
     invalid(status.message())
 }
 
@@ -41,28 +42,23 @@ pub(super) fn answer(sui: &mut Sui, request: &Request) -> Reply {
         Some("sui_executeTransactionBlock") => execute(sui, params),
         Some("sui_dryRunTransactionBlock") => dry_run(sui, params),
         Some("sui_getTransactionBlock") => found(sui, params),
-        Some(_) => Err((-32_601, "Method not found".to_owned())),
-        None => Err((-32_600, "Invalid request".to_owned())),
+        Some(_) => Err(Fault::no_method("Method not found")),
+        None => Err(Fault::request("Invalid request")),
     };
-    let id = call.get("id");
-    let reply = match result {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err((code, message)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }),
-    };
-    Reply::json(200, &reply)
+    Reply::json(200, &rpc::reply(call.get("id").unwrap_or(&Value::Null), result))
 }
 
-fn text<'p>(params: &'p [Value], place: usize, name: &str) -> Result<&'p str, Failure> {
+fn text<'p>(params: &'p [Value], place: usize, name: &str) -> Result<&'p str, Fault> {
     params.get(place).and_then(Value::as_str).ok_or_else(|| invalid(format!("missing {name}")))
 }
 
-fn transaction(params: &[Value]) -> Result<Transaction, Failure> {
+fn transaction(params: &[Value]) -> Result<Transaction, Fault> {
     let bytes = STANDARD.decode(text(params, 0, "tx_bytes")?).map_err(invalid)?;
     Transaction::from_bcs(&bytes).map_err(invalid)
 }
 
 /// Returns an account's coins of SUI.
-fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
+fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Fault> {
     let owner: Address = text(params, 0, "owner")?.parse().map_err(invalid)?;
     let of: StructTag = text(params, 1, "").map_or_else(|_| Ok(StructTag::sui()), |of| parse_type(of, "coin_type").map_err(words))?;
     let after = text(params, 2, "").ok().map(str::parse).transpose().map_err(|_: sui_sdk_types::AddressParseError| invalid("cursor"))?;
@@ -85,24 +81,24 @@ fn coins(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
     Ok(json!({ "data": data.collect::<Vec<_>>(), "nextCursor": cursor, "hasNextPage": next.is_some() }))
 }
 
-fn execute(sui: &mut Sui, params: &[Value]) -> Result<Value, Failure> {
+fn execute(sui: &mut Sui, params: &[Value]) -> Result<Value, Fault> {
     let transaction = transaction(params)?;
     let given = params.get(1).and_then(Value::as_array).ok_or_else(|| invalid("missing signatures"))?;
     let signatures = given.iter().map(|signature| UserSignature::from_base64(signature.as_str().unwrap_or_default()).map_err(invalid));
     let signatures = signatures.collect::<Result<Vec<_>, _>>()?;
-    let executed = sui.submit(&SignedTransaction { transaction, signatures }).map_err(|why| (REFUSED, why))?;
+    let executed = sui.submit(&SignedTransaction { transaction, signatures }).map_err(refused)?;
     Ok(block(executed, params.get(2)))
 }
 
-fn dry_run(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
-    let executed = sui.simulated(transaction(params)?).map_err(|why| (REFUSED, why))?;
+fn dry_run(sui: &Sui, params: &[Value]) -> Result<Value, Fault> {
+    let executed = sui.simulated(transaction(params)?).map_err(refused)?;
     Ok(json!({ "effects": effects(&executed) }))
 }
 
 /// Returns a transaction in a checkpoint.
-fn found(sui: &Sui, params: &[Value]) -> Result<Value, Failure> {
+fn found(sui: &Sui, params: &[Value]) -> Result<Value, Fault> {
     let digest = text(params, 0, "digest")?;
-    let missing = |_| (INVALID, format!("Could not find the referenced transaction [TransactionDigest({digest})]."));
+    let missing = |_| Fault::params(format!("Could not find the referenced transaction [TransactionDigest({digest})]."));
     Ok(block(sui.found(digest).map_err(missing)?, params.get(1)))
 }
 

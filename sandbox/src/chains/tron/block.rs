@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::wire::{Operation, Signed, prefixed, show};
 use crate::chains::evm::ledger::{Block, Format, Mined, Roots};
-use crate::chains::evm::put;
+use crate::http::put;
 
 /// The id of the main network's first block.
 const GENESIS: &str = "00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc";

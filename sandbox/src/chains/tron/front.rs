@@ -12,8 +12,7 @@ use super::wire::{Operation, Signed, show};
 use super::{BANDWIDTH_PRICE, ENERGY_PRICE, Refusal, Tron, hash};
 use crate::chains::evm::engine::Dialect;
 use crate::chains::evm::ledger::Block;
-use crate::chains::evm::put;
-use crate::http::{Reply, Request};
+use crate::http::{Reply, Request, put};
 
 /// A failure, in the words of `java-tron`.
 struct Failure(String);

@@ -7,7 +7,6 @@
 mod block;
 mod front;
 mod lies;
-mod network;
 mod wire;
 
 use std::sync::Arc;
@@ -15,11 +14,10 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use countersign_proofs_evm::{Changes, Outcome, Receipt, UnsignedCall};
 
-pub use network::Network;
-
 use self::block::Executed;
 use self::wire::{Operation, Raw, Signed, show};
 use super::Event;
+use super::evm::Network;
 use super::evm::contracts::{self, Asset};
 use super::evm::engine::{Contracts, Dialect, Machine};
 use super::evm::ledger::{Ledger, Mined};
@@ -30,7 +28,7 @@ use crate::http::{Reply, Request};
 pub(super) const FAMILY: Family = Family {
     prefixes: &["tron"],
     local: &[],
-    start: |start| Ok(Box::new(Tron::new(Network::new(start.name, start.number()?), start.clock)?)),
+    start: |start| Ok(Box::new(Tron::new(start.name, start.number()?, start.clock)?)),
     tour: &[["tron:usdt", "base:usdc"], ["base:eth", "tron:trx"]],
     lies: lies::LIES,
     variants: lies::VARIANTS,
@@ -65,14 +63,18 @@ pub struct Tron {
 struct Refusal(&'static str, String);
 
 impl Tron {
-    /// Returns a chain with its tokens and swap contracts. Solver and relayer are well funded.
+    /// Returns a chain with its tokens and swap contracts. `chain` is its name in asset ids, and `id` the last four
+    /// bytes of its first block's id. Solver and relayer are well funded.
     ///
     /// # Errors
     ///
     /// Fails if a contract could not be deployed.
-    pub fn new(network: Network, clock: Arc<Clock>) -> Result<Self, String> {
-        let (id, start, interval) = (network.id, network.start, network.interval);
-        let (contracts, world) = Contracts::deploy(network.into(), Dialect::Tron, &clock)?;
+    pub fn new(chain: &str, id: u32, clock: Arc<Clock>) -> Result<Self, String> {
+        let name = if chain == "tron" { "Tron".to_owned() } else { format!("Tron ({chain})") };
+        let (coin, tokens, timelocks) = ("trx", vec![("usdt", 6)], (28_800, 2_400));
+        let (start, interval, safe, finalized) = (88_000_000, 3_000, 19, 19);
+        let network = Network { name, interval, start, safe, finalized, timelocks, coin, tokens, ..Network::new(chain, id.into()) };
+        let (contracts, world) = Contracts::deploy(network, Dialect::Tron, &clock)?;
         let ledger = Ledger::new(block::Tron { id }, world, Arc::clone(&clock), start, interval);
         Ok(Self { contracts, ledger, clock, waiting: Vec::new(), made: 0 })
     }

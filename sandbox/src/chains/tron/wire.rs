@@ -7,7 +7,7 @@ use prost_types::Any;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::chains::evm::put;
+use crate::http::put;
 
 /// The byte in front of an address.
 const PREFIX: u8 = 0x41;

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use solana_account::ReadableAccount;
 use solana_address::Address;
 
-use super::params::{Failure, Params, parse_address};
+use super::params::{Params, parse_address};
 use super::views::{AccountView, context};
 use super::{Answer, Solana};
+use crate::chains::rpc::Fault;
 
 /// The maximum number of accounts in one call.
 const MAX_ACCOUNTS: usize = 100;
@@ -37,7 +38,7 @@ impl Solana {
     pub(super) fn rent(&self, params: &Params<'_>) -> Answer {
         let length = params.number(0)?;
         if length > MAX_DATA {
-            return Err(Failure::params(format!("Invalid param: data_len {length} is larger than the maximum {MAX_DATA}")));
+            return Err(Fault::params(format!("Invalid param: data_len {length} is larger than the maximum {MAX_DATA}")));
         }
         Ok(json!(self.bank.svm().minimum_balance_for_rent_exemption(usize::try_from(length).unwrap_or_default())))
     }

@@ -6,16 +6,17 @@ mod slots;
 mod transactions;
 mod views;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::engine::Solana;
+use crate::chains::rpc::{self, Fault};
 use crate::http::{Reply, Request};
-use params::{Failure, Params};
+use params::Params;
 
 /// The maximum length of a request body.
 const MAX_BODY: usize = 50 * 1_024;
 
-type Answer = Result<Value, Failure>;
+type Answer = Result<Value, Fault>;
 
 /// Answers a request.
 pub(super) fn answer(solana: &mut Solana, request: &Request) -> Reply {
@@ -30,20 +31,13 @@ pub(super) fn answer(solana: &mut Solana, request: &Request) -> Reply {
     if request.body.len() > MAX_BODY {
         return Reply::text(413, "Request Entity Too Large\n");
     }
-    let reply = match serde_json::from_slice::<Value>(&request.body) {
-        Err(_) => Some(refused(&Value::Null, &Failure::new(-32_700, "Parse error"))),
-        Ok(Value::Array(calls)) if calls.is_empty() => Some(refused(&Value::Null, &Failure::invalid_request())),
-        Ok(Value::Array(calls)) => {
-            let replies: Vec<_> = calls.iter().filter_map(|call| reply(solana, call)).collect();
-            (!replies.is_empty()).then_some(Value::Array(replies))
-        }
-        Ok(call) => reply(solana, &call),
-    };
+    let batch = |calls: usize| (calls == 0).then(invalid_request);
+    let reply = rpc::answer(&request.body, "Parse error", batch, |call| reply(solana, call));
     reply.map_or_else(|| Reply::new(200, "application/json", ""), |reply| Reply::json(200, &reply))
 }
 
-fn refused(id: &Value, failure: &Failure) -> Value {
-    json!({"jsonrpc": "2.0", "error": failure.shown(), "id": id})
+fn invalid_request() -> Fault {
+    Fault::request("Invalid request")
 }
 
 /// Answers one call. Returns `None` for a notification.
@@ -53,18 +47,15 @@ fn reply(solana: &mut Solana, call: &Value) -> Option<Value> {
     let shown = id.filter(is_id).unwrap_or(&Value::Null);
     let method = call.get("method").and_then(Value::as_str);
     let is_call = call.get("jsonrpc").is_none_or(|version| version == "2.0") && id.is_none_or(|id| is_id(&id));
-    let (Some(method), true) = (method, is_call) else { return Some(refused(shown, &Failure::invalid_request())) };
+    let (Some(method), true) = (method, is_call) else { return Some(rpc::reply(shown, Err(invalid_request()))) };
     let params = match call.get("params") {
         None | Some(Value::Null) => Ok(Params::default()),
         Some(Value::Array(params)) => Ok(Params(params)),
-        Some(_) => Err(Failure::params("Invalid params: invalid type: map, expected a tuple")),
+        Some(_) => Err(Fault::params("Invalid params: invalid type: map, expected a tuple")),
     };
     let result = params.and_then(|params| result(solana, method, &params));
     id?;
-    Some(match result {
-        Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": shown}),
-        Err(failure) => refused(shown, &failure),
-    })
+    Some(rpc::reply(shown, result))
 }
 
 fn result(solana: &mut Solana, method: &str, params: &Params<'_>) -> Answer {

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::params::{Failure, Params};
+use super::params::Params;
 use super::views::context;
 use super::{Answer, Solana};
+use crate::chains::rpc::Fault;
 use crate::chains::solana::bank::{Commitment, MAX_AGE, height};
 
 /// The maximum number of slots whose fees are listed, and of accounts in that call.
@@ -37,20 +38,20 @@ impl Solana {
                 let recent = bank.blocks().rev().take(MAX_FEES).map(|block| json!({"slot": block.slot, "prioritizationFee": 0}));
                 Value::Array(recent.collect())
             }
-            _ => return Err(Failure::new(-32_601, "Method not found")),
+            _ => return Err(Fault::no_method("Method not found")),
         })
     }
 
     fn block_time(&self, slot: u64) -> Answer {
         if slot > self.bank.slot(Commitment::Confirmed) {
-            return Err(Failure::new(-32_004, format!("Block not available for slot {slot}")));
+            return Err(Fault::new(-32_004, format!("Block not available for slot {slot}")));
         }
         let block = self.bank.block(slot).map(|block| block.time);
         let record = || self.bank.records().find(|record| record.slot == slot).map(|record| record.time);
         let time = block.or_else(record);
         time.map(Value::from).ok_or_else(|| {
             let first = self.bank.blocks().next().map_or(0, |block| block.slot);
-            Failure::new(-32_001, format!("Block {slot} cleaned up, does not exist on node. First available block: {first}"))
+            Fault::new(-32_001, format!("Block {slot} cleaned up, does not exist on node. First available block: {first}"))
         })
     }
 }

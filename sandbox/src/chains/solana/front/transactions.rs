@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use solana_message::v1::V1_PREFIX;
 use solana_transaction::versioned::VersionedTransaction;
 
-use super::params::{Config, Failure, Params, parse_address, parse_signature};
+use super::params::{Config, Params, parse_address, parse_signature};
 use super::views::{self, AccountView, context, encoding};
 use super::{Answer, Solana};
+use crate::chains::rpc::Fault;
 use crate::chains::solana::bank::{Commitment, MAX_AGE, Record, Simulated, height, id};
+use crate::http::put;
 
 /// The maximum length of a transaction in bytes, in base58 and in base64: with a message of version 1, and with an
 /// older one.
@@ -19,17 +21,17 @@ const MAX_STATUSES: usize = 256;
 const MAX_SIGNATURES: u64 = 1_000;
 const TRANSACTION: &str = "solana_transaction::versioned::VersionedTransaction";
 
-fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Failure> {
+fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Fault> {
     let is_base58 = encoding != "base64";
     let name = if is_base58 { "base58" } else { "base64" };
     let text_of = |[_, base58, base64]: [usize; 3]| if is_base58 { base58 } else { base64 };
     let too_large =
-        |limits: [usize; 3], what: String| Failure::params(format!("{what} (max: encoded/raw {}/{})", text_of(limits), limits[0]));
+        |limits: [usize; 3], what: String| Fault::params(format!("{what} (max: encoded/raw {}/{})", text_of(limits), limits[0]));
     let long = |limits| too_large(limits, format!("{name} encoded {kind} too large: {} bytes", text.len()));
     if text.len() > text_of(VERSION_1) {
         return Err(long(VERSION_1));
     }
-    let invalid = |why: String| Failure::params(format!("invalid {name} encoding: {why}"));
+    let invalid = |why: String| Fault::params(format!("invalid {name} encoding: {why}"));
     let bytes = if is_base58 {
         bs58::decode(text).into_vec().map_err(|error| invalid(error.to_string()))?
     } else {
@@ -45,18 +47,18 @@ fn bytes(text: &str, encoding: &str, kind: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn decode(params: &Params<'_>, config: Config<'_>) -> Result<VersionedTransaction, Failure> {
+fn decode(params: &Params<'_>, config: Config<'_>) -> Result<VersionedTransaction, Fault> {
     let encoding = encoding(config, "base58", &["base58", "base64"])?;
     let bytes = bytes(params.text(0)?, encoding, TRANSACTION)?;
-    let malformed = |why: String| Failure::params(format!("failed to deserialize {TRANSACTION}: {why}"));
+    let malformed = |why: String| Fault::params(format!("failed to deserialize {TRANSACTION}: {why}"));
     let transaction: VersionedTransaction = wincode::deserialize_exact(&bytes).map_err(|error| malformed(error.to_string()))?;
-    transaction.sanitize().map_err(|error| Failure::params(format!("invalid transaction: {error}")))?;
+    transaction.sanitize().map_err(|error| Fault::params(format!("invalid transaction: {error}")))?;
     Ok(transaction)
 }
 
-fn check_signatures(transaction: &VersionedTransaction) -> Result<(), Failure> {
+fn check_signatures(transaction: &VersionedTransaction) -> Result<(), Fault> {
     let all_valid = transaction.verify_with_results().into_iter().all(|is_valid| is_valid);
-    if all_valid { Ok(()) } else { Err(Failure::new(-32_003, "Transaction signature verification failure")) }
+    if all_valid { Ok(()) } else { Err(Fault::new(-32_003, "Transaction signature verification failure")) }
 }
 
 impl Solana {
@@ -73,7 +75,7 @@ impl Solana {
             let simulated = self.bank.simulate(&transaction, slot);
             if let Some(error) = &simulated.error {
                 let message = format!("Transaction simulation failed: {error}");
-                return Err(Failure::new(-32_002, message).with_data(self.outcome(&simulated, Value::Null)));
+                return Err(Fault::new(-32_002, message).with_data(self.outcome(&simulated, Value::Null)));
             }
         }
         self.bank.submit(transaction);
@@ -85,7 +87,7 @@ impl Solana {
         let mut transaction = decode(params, config)?;
         let (verifies, replaces) = (config.flag("sigVerify")?, config.flag("replaceRecentBlockhash")?);
         if verifies && replaces {
-            return Err(Failure::params("sigVerify may not be used with replaceRecentBlockhash"));
+            return Err(Fault::params("sigVerify may not be used with replaceRecentBlockhash"));
         }
         let slot = config.slot(&self.bank)?;
         let mut replacement = Value::Null;
@@ -103,7 +105,7 @@ impl Solana {
                 let listed = accounts.get("addresses").cloned().unwrap_or_else(|| json!([]));
                 let count = transaction.message.static_account_keys().len();
                 if listed.as_array().is_some_and(|listed| listed.len() > count) {
-                    return Err(Failure::params(format!("Too many accounts provided; max {count}")));
+                    return Err(Fault::params(format!("Too many accounts provided; max {count}")));
                 }
                 let keys = Params(&[listed]).texts(0, count)?.into_iter().map(parse_address).collect::<Result<Vec<_>, _>>();
                 let view = AccountView::read(accounts, "base64")?;
@@ -124,11 +126,9 @@ impl Solana {
             _ => Value::Null,
         };
         let mut outcome = self.outcome(&simulated, replacement);
-        if let Some(members) = outcome.as_object_mut() {
-            members.insert("accounts".to_owned(), accounts);
-            if config.flag("innerInstructions")? {
-                members.insert("innerInstructions".to_owned(), views::inner(&simulated.meta, &transaction.message, false));
-            }
+        put(&mut outcome, "accounts", accounts);
+        if config.flag("innerInstructions")? {
+            put(&mut outcome, "innerInstructions", views::inner(&simulated.meta, &transaction.message, false));
         }
         Ok(context(simulated.slot, outcome))
     }
@@ -163,7 +163,7 @@ impl Solana {
         config.check_slot(newest)?;
         let limit = config.number("limit")?.unwrap_or(MAX_SIGNATURES);
         if limit == 0 || limit > MAX_SIGNATURES {
-            return Err(Failure::params(format!("Invalid limit; max {MAX_SIGNATURES}")));
+            return Err(Fault::params(format!("Invalid limit; max {MAX_SIGNATURES}")));
         }
         let mark = |name| config.text(name)?.map(parse_signature).transpose();
         let (before, until) = (mark("before")?, mark("until")?);
@@ -194,7 +194,7 @@ impl Solana {
         let Some(record) = self.bank.record(&signature).filter(|record| record.slot <= newest) else { return Ok(Value::Null) };
         let (max, version) = (config.number("maxSupportedTransactionVersion")?, views::version(&record.transaction));
         if let Some(number) = version.as_u64().filter(|number| max.is_none_or(|max| max < *number)) {
-            return Err(Failure::new(
+            return Err(Fault::new(
                 -32_015,
                 format!(
                     "Transaction version ({number}) is not supported by the requesting client. Please try the request again with the following configuration parameter: \"maxSupportedTransactionVersion\": {number}"
@@ -204,8 +204,8 @@ impl Solana {
         let transaction = views::transaction(&record.transaction, encoding);
         let mut shown =
             json!({"blockTime": record.time, "meta": views::meta(record, encoding), "slot": record.slot, "transaction": transaction});
-        if let (Some(members), Some(_)) = (shown.as_object_mut(), max) {
-            members.insert("version".to_owned(), version);
+        if max.is_some() {
+            put(&mut shown, "version", version);
         }
         Ok(shown)
     }

@@ -14,9 +14,11 @@ use solana_message::compiled_instruction::CompiledInstruction;
 use solana_transaction::versioned::VersionedTransaction;
 use solana_transaction_error::TransactionError;
 
-use super::params::{Config, Failure};
+use super::params::Config;
+use crate::chains::rpc::Fault;
 use crate::chains::solana::bank::{Bank, Record, ui_amount};
 use crate::chains::solana::htlc::{TOKEN, token_account};
+use crate::http::put;
 
 /// The maximum length of data in base58, which is slow to encode.
 const MAX_BASE58: usize = 128;
@@ -34,19 +36,19 @@ pub(super) struct AccountView<'a> {
 }
 
 impl<'a> AccountView<'a> {
-    pub(super) fn read(config: Config<'a>, default: &'static str) -> Result<Self, Failure> {
+    pub(super) fn read(config: Config<'a>, default: &'static str) -> Result<Self, Fault> {
         let encoding = encoding(config, default, &["binary", "base58", "base64", "base64+zstd", "jsonParsed"])?;
         let slice = match config.object("dataSlice")? {
             None => None,
             Some(slice) => {
-                let part = |name| Ok::<_, Failure>(usize::try_from(slice.number(name)?.unwrap_or_default()).unwrap_or(usize::MAX));
+                let part = |name| Ok::<_, Fault>(usize::try_from(slice.number(name)?.unwrap_or_default()).unwrap_or(usize::MAX));
                 Some((part("offset")?, part("length")?))
             }
         };
         Ok(Self { encoding, slice })
     }
 
-    pub(super) fn show(&self, bank: &Bank, account: &AccountSharedData) -> Result<Value, Failure> {
+    pub(super) fn show(&self, bank: &Bank, account: &AccountSharedData) -> Result<Value, Fault> {
         let space = account.data().len();
         let data = match self.slice {
             Some((offset, length)) => account.data().get(offset..).map_or(&[][..], |rest| rest.get(..length).unwrap_or(rest)),
@@ -55,7 +57,7 @@ impl<'a> AccountView<'a> {
         let data = match self.encoding {
             "binary" | "base58" if data.len() > MAX_BASE58 => {
                 let message = "Encoded binary (base 58) data should be less than 128 bytes, please use Base64 encoding.";
-                return Err(Failure::new(-32_600, message));
+                return Err(Fault::request(message));
             }
             "binary" => json!(bs58::encode(data).into_string()),
             "base58" => json!([bs58::encode(data).into_string(), "base58"]),
@@ -71,11 +73,11 @@ impl<'a> AccountView<'a> {
 }
 
 /// Returns the encoding that a call asks for.
-pub(super) fn encoding<'a>(config: Config<'a>, default: &'static str, known: &[&str]) -> Result<&'a str, Failure> {
+pub(super) fn encoding<'a>(config: Config<'a>, default: &'static str, known: &[&str]) -> Result<&'a str, Fault> {
     let encoding = config.text("encoding")?.unwrap_or(default);
     let unknown = || {
         let text: String = encoding.chars().take(64).collect();
-        Failure::params(format!("Invalid params: unknown variant `{text}`, expected one of `{}`.", known.join("`, `")))
+        Fault::params(format!("Invalid params: unknown variant `{text}`, expected one of `{}`.", known.join("`, `")))
     };
     known.contains(&encoding).then_some(encoding).ok_or_else(unknown)
 }
@@ -229,8 +231,8 @@ pub(super) fn meta(record: &Record, encoding: &str) -> Value {
         "postTokenBalances": tokens_after, "preBalances": before, "preTokenBalances": tokens_before, "rewards": [],
         "status": status(failed),
     });
-    if let (Some(members), returned @ Value::Object(_)) = (meta.as_object_mut(), returned(ran)) {
-        members.insert("returnData".to_owned(), returned);
+    if let returned @ Value::Object(_) = returned(ran) {
+        put(&mut meta, "returnData", returned);
     }
     meta
 }
