@@ -12,6 +12,7 @@ mod wallet;
 
 use std::sync::Arc;
 
+use countersign::SecretHash;
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::Engine;
 use countersign_sandbox::chains::evm::{Evm, Network as EvmNetwork};
@@ -19,7 +20,7 @@ use countersign_sandbox::chains::tron::Tron;
 use countersign_sandbox::clock::Clock;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use wallet::{Chains, Swap, post, raw};
+use wallet::{Chains, Swap, post, raw, ready, secret_hash};
 
 const MAIN: u32 = 728_126_428;
 
@@ -42,8 +43,20 @@ fn a_token_is_swapped_by_transactions() {
 
 #[test]
 fn the_solver_pays_on_tron() {
-    Swap::new(&chains(), ("base:usdc", 2_000_000), ("tron:usdt", 1_900_000)).run(true);
+    let swap = Swap::new(&chains(), ("base:usdc", 2_000_000), ("tron:usdt", 1_900_000));
+    let done = swap.run(true);
+    // Evidence from the first irreversible block on.
+    let depth = swap.chains.with("tron", |tron| tron.depth());
+    assert_eq!((depth, done.funded.left().units), (19, swap.destination.timelock - depth));
+    assert_eq!(done.locked.secret_hash, Some(SecretHash(secret_hash())));
+    let receipt = ready(swap.nodes.tron("tron").unwrap().receipt(done.redemption.parse().unwrap())).unwrap();
+    assert!(receipt.expect("a receipt").success);
     Swap::new(&chains(), ("base:eth", 1_000_000_000_000_000), ("tron:trx", 10_000_000)).run(false);
+}
+
+#[test]
+fn an_order_with_other_terms_is_held_back() {
+    Swap::new(&chains(), ("base:usdc", 2_000_000), ("tron:usdt", 1_900_000)).holds_back_other_terms();
 }
 
 #[test]

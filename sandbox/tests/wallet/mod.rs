@@ -23,7 +23,7 @@ use countersign::recover::Recovery;
 use countersign::{
     BroadcastTransaction, Funded, Key, Policy, Registry, Role, Signed, Unsigned, VerifiedRecord,
     chains::UnixTime,
-    evidence::{Hold, HtlcState},
+    evidence::{Hold, HtlcState, LockedHtlc},
     json, verify, verify_record,
 };
 use countersign_node::{Endpoint, Endpoints, NodeConfig, Nodes, Speed};
@@ -132,6 +132,23 @@ pub struct Swap {
 
 pub fn chain_of(terms: &Terms) -> &str {
     terms.asset.split(':').next().unwrap()
+}
+
+fn bare(id: &str) -> &str {
+    id.trim_start_matches("0x")
+}
+
+/// Returns whether fees are paid in the asset itself.
+fn is_coin(terms: &Terms) -> bool {
+    [":eth", ":bnb", ":trx"].iter().any(|coin| terms.asset.ends_with(coin))
+}
+
+/// What the wallet has seen of a whole swap.
+pub struct Done {
+    pub locked: LockedHtlc,
+    pub funded: Funded,
+    /// The id of the user's redemption.
+    pub redemption: String,
 }
 
 impl Swap {
@@ -270,11 +287,26 @@ impl Swap {
         self.chains.with(chain_of(terms), |engine| engine.events())
     }
 
+    /// Makes blocks until the solver's payment is evidence, which it is not before it is final.
+    fn wait_until_final(&self, record: &VerifiedRecord) -> Funded {
+        let chain = chain_of(&self.destination);
+        let (depth, interval) = self.chains.with(chain, |engine| (engine.depth(), engine.interval()));
+        for _ in 0..=depth {
+            match self.judge(record) {
+                Ok(funded) => return funded,
+                Err(hold) => assert!(matches!(hold, Hold::NotFinal { .. }), "{hold}"),
+            }
+            self.chains.clock.advance(interval);
+            self.chains.with(chain, |engine| engine.mine(1));
+        }
+        panic!("not final after {depth} blocks");
+    }
+
     /// Runs a whole swap: the user pays, the solver pays, the user redeems, and the solver redeems.
-    pub fn run(&self, is_gasless: bool) {
+    pub fn run(&self, is_gasless: bool) -> Done {
         let (source, destination) = (chain_of(&self.source), chain_of(&self.destination));
         let record = self.record();
-        assert_eq!(self.state(&record, true), HtlcState::Absent);
+        assert_eq!([true, false].map(|is_source| self.state(&record, is_source)), [HtlcState::Absent, HtlcState::Absent]);
         let signed = self.sign(Speed::Normal);
         let sent = signed.broadcasts();
         let id = match signed.gasless().filter(|_| is_gasless) {
@@ -297,28 +329,27 @@ impl Swap {
         };
         assert!(matches!(self.state(&record, true), HtlcState::Locked(_)), "{:?}", self.state(&record, true));
         let [event] = self.events(&self.source).try_into().unwrap();
-        let bare = |id: &str| id.trim_start_matches("0x").to_owned();
         assert_eq!((bare(&event.transaction), &event.change), (bare(&id), &Change::Initiated { amount: self.source.amount }));
 
         assert_eq!(self.judge(&record), Err(Hold::NotFunded));
         self.chains.with(destination, |engine| engine.lock(&self.destination)).expect("the solver locks");
         self.chains.mine(destination, 1);
         assert!(matches!(self.judge(&record), Err(Hold::NotFinal { .. })), "{:?}", self.judge(&record));
-        let depth = self.chains.with(destination, |engine| engine.depth());
-        self.chains.mine(destination, depth);
-        self.judge(&record).expect("funded, final and in time");
+        let funded = self.wait_until_final(&record);
+        let HtlcState::Locked(locked) = self.state(&record, false) else { panic!("locked") };
+        assert!(locked.covered);
 
         let before = self.balance(&self.destination);
         let leg = countersign::recover::Leg::Destination;
         let redemption = countersign::recover::redeem(&record.record, leg, &SECRET, &self.registry).unwrap();
         let id = self.recover(&redemption, &self.destination);
+        assert_eq!(self.judge(&record), Err(Hold::Redeemed));
         let state = self.state(&record, false);
         assert!(
             matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(seen) } if bare(seen) == bare(&id)),
             "{state:?}"
         );
-        // Fees are paid in the chain's own coin.
-        if ![":eth", ":bnb", ":trx"].iter().any(|coin| self.destination.asset.ends_with(coin)) {
+        if !is_coin(&self.destination) {
             assert_eq!(self.balance(&self.destination), before + self.destination.amount);
         }
         let secret = self.events(&self.destination).into_iter().find_map(|event| match event.change {
@@ -328,6 +359,29 @@ impl Swap {
         self.chains.with(source, |engine| engine.redeem(&self.source, &secret.expect("shown"))).expect("the solver redeems");
         self.chains.mine(source, 1);
         assert!(matches!(self.state(&record, true), HtlcState::Redeemed { .. }));
+        Done { locked, funded, redemption: id }
+    }
+
+    /// The solver locks other terms than the verified ones. The service claims that they are those of the order.
+    pub fn holds_back_other_terms(&self) {
+        let destination = chain_of(&self.destination);
+        let terms = || self.destination.clone();
+        let another = self.chains.with(destination, |engine| engine.address_of(&[9; 32]));
+        let changed = [
+            ("redeemer", Terms { owner: another, ..terms() }),
+            ("timelock", Terms { timelock: terms().timelock - 1, ..terms() }),
+            ("amount", Terms { amount: terms().amount - 1, ..terms() }),
+        ];
+        for (what, other) in changed {
+            let mut record = self.record();
+            record.terms.destination.swap_id = self.chains.with(destination, |engine| {
+                engine.lock(&other).unwrap();
+                engine.leg(&other).unwrap().swap_id
+            });
+            self.chains.mine(destination, 1 + self.chains.with(destination, |engine| engine.depth()));
+            let hold = self.judge(&record).unwrap_err();
+            assert!(matches!(&hold, Hold::Differs(difference) if difference.what == what), "{what}: {hold}");
+        }
     }
 
     /// The user pays, the solver does nothing, and the user refunds the payment.
@@ -341,10 +395,16 @@ impl Swap {
         let (early, policy) = (refund(), Policy::default());
         let early = ready(self.nodes.prepare_recovery(&early, source, &self.source.owner, Speed::Normal, &policy));
         assert_eq!(early.unwrap_err().code().name(), "simulation_reverted");
+        assert!(matches!(self.state(&record, true), HtlcState::Locked(_)));
         assert!(self.chains.with(source, |engine| engine.refund(&self.source)).is_err(), "too early for the relayer too");
         self.chains.mine(source, self.source.timelock);
-        self.recover(&refund(), &self.source);
-        assert!(matches!(self.state(&record, true), HtlcState::Refunded { .. }), "{:?}", self.state(&record, true));
+        let before = self.balance(&self.source);
+        let id = self.recover(&refund(), &self.source);
+        let state = self.state(&record, true);
+        assert!(matches!(&state, HtlcState::Refunded { transaction: Some(seen) } if bare(seen) == bare(&id)), "{state:?}");
+        if !is_coin(&self.source) {
+            assert_eq!(self.balance(&self.source), before + self.source.amount);
+        }
         assert!(self.events(&self.source).iter().any(|event| event.change == Change::Refunded));
     }
 }

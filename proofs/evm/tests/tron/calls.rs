@@ -9,11 +9,11 @@
 use std::error::Error;
 use std::fs;
 
-use alloy_primitives::{Address, B256, Bytes, Signature, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::SolCall;
 use countersign::tron::prost::Message;
 use countersign::tron::recover::{self, Leg};
-use countersign::tron::transaction::protocol::{Transaction, TriggerSmartContract};
+use countersign::tron::transaction::protocol::Transaction;
 use countersign::tron::{Address as TronAddress, FundingPath, Key, SignedOrder, SignedTronTransaction, Tron, TxContext};
 use countersign::{Code, OrderRecord, Policy, Registry, Role, SecretHash, SignedTransaction, json};
 use countersign_json::JsonFamily as _;
@@ -21,11 +21,9 @@ use countersign_proofs_evm::abi::{Erc20, Htlc, NativeHtlc, Order as Entry};
 use countersign_proofs_evm::{Account, Contract, Receipt, World};
 use serde_json::Value;
 
-use crate::{fixtures, registry};
+use crate::{START, fixtures, registry};
 
 type TestResult = Result<(), Box<dyn Error>>;
-
-const START: u64 = 60_000_000;
 
 /// A verified and signed fixture, with data beyond its artefacts.
 struct Case {
@@ -168,21 +166,11 @@ impl Case {
     }
 }
 
-/// Executes what a node would accept: the call in the broadcast bytes as the owner, if the right keys have signed its
-/// id.
+/// Executes the broadcast bytes.
 fn execute(world: &mut World, case: &Case, call: &SignedTransaction<SignedTronTransaction>) -> Result<Receipt, Box<dyn Error>> {
     assert_eq!((call.native.broadcast_bytes(), alloy_primitives::hex::encode(call.native.tx_id())), (call.bytes.clone(), call.id.clone()));
     let transaction = Transaction::decode(call.bytes.as_slice())?;
-    let raw = transaction.raw_data.ok_or("no call")?;
-    let contract = raw.contract.first().ok_or("no call")?;
-    let trigger = TriggerSmartContract::decode(contract.parameter.as_ref().ok_or("no call")?.value.as_slice())?;
-    let recovered =
-        transaction.signature.iter().map(|bytes| Ok(Signature::from_raw(bytes)?.recover_address_from_prehash(&call.native.tx_id())?));
-    let signed = recovered.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
-    assert!(!signed.is_empty() && signed.iter().all(|address| case.signers.contains(address)), "{}: {signed:?}", case.id);
-    assert_eq!(trigger.owner_address, [&[0x41], case.owner.as_slice()].concat());
-    let to = Address::from_slice(&trigger.contract_address[1..]);
-    Ok(world.call(case.owner, to, trigger.data, U256::try_from(trigger.call_value)?)?)
+    Ok(crate::execute(world, &transaction, call.native.tx_id(), case.owner, &case.signers)?.1)
 }
 
 #[test]
