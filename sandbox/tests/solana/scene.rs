@@ -7,7 +7,7 @@ use std::time::Duration;
 use countersign::{
     Funded, Leg, OrderRecord, Policy, Registry, Unsigned, Verified,
     chains::UnixTime,
-    evidence::{HtlcState, VerifiedTerms},
+    evidence::{HtlcState, ObservedAt, VerifiedTerms},
     json as tree, recover,
 };
 use countersign_client::{Response, Transport, TransportError};
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use solana_address::Address;
 use solana_keypair::Keypair;
+use solana_message::v1::TransactionConfig;
 use solana_signer::Signer;
 
 pub const SECRET: [u8; 32] = *b"a secret that nobody would guess";
@@ -92,11 +93,15 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Returns an order from one asset of the cluster to another.
+    /// Returns an order from one asset of the cluster to another. The user has five SOL.
     pub fn new(chain: &'static str, cluster: &str, from: &str, to: &str) -> Self {
+        Self::with_lamports(chain, cluster, from, to, 5 * SOL)
+    }
+
+    pub fn with_lamports(chain: &'static str, cluster: &str, from: &str, to: &str, lamports: u128) -> Self {
         let mut solana = Solana::new(chain, cluster, Arc::default());
         let user = address(USER);
-        solana.fund(&user, &format!("{chain}:sol"), 5 * SOL).unwrap();
+        solana.fund(&user, &format!("{chain}:sol"), lamports).unwrap();
         let terms = |symbol: &str, amount, is_source, timelock| Terms {
             asset: format!("{chain}:{symbol}"),
             amount,
@@ -210,12 +215,22 @@ impl Scene {
 
     /// Redeems the destination or refunds the source, as the wallet.
     pub async fn recover(&self, leg: Leg) -> Result<String, NodeError> {
+        self.recover_with(leg, None).await
+    }
+
+    /// Does the same. With limits, the message is one of version 1.
+    pub async fn recover_with(&self, leg: Leg, limits: Option<TransactionConfig>) -> Result<String, NodeError> {
         let record = OrderRecord::from_json(self.line()["order"].to_string().as_bytes()).unwrap();
         let recovery = match leg {
             Leg::Destination => recover::redeem(&record, leg, &SECRET, &self.registry),
             _ => recover::refund(&record, leg, &self.registry),
         };
-        let (recovery, user) = (recovery.unwrap(), address(USER));
+        let recover::Recovery::Solana(recovery) = recovery.unwrap() else { panic!("a recovery of Solana") };
+        let recovery = match limits {
+            Some(limits) => recovery.with_config(limits),
+            None => recovery,
+        };
+        let (recovery, user) = (recover::Recovery::Solana(recovery), address(USER));
         let unsigned = self.nodes.prepare_recovery(&recovery, self.chain, &user, Speed::Normal, &Policy::default()).await?;
         let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
         unsigned.sign(&Self::key(USER)).unwrap();
@@ -225,9 +240,13 @@ impl Scene {
     }
 
     pub async fn read(&self, leg: Leg) -> HtlcState {
+        self.observe(leg).await.0
+    }
+
+    pub async fn observe(&self, leg: Leg) -> (HtlcState, ObservedAt) {
         let terms = self.terms();
         let terms = if leg == Leg::Source { &terms.source } else { &terms.destination };
-        self.nodes.htlc(terms).await.unwrap().state().unwrap().0
+        self.nodes.htlc(terms).await.unwrap().state().unwrap()
     }
 
     /// Returns whether the wallet regards the solver's payment as funded.

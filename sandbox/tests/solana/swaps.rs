@@ -9,6 +9,7 @@ use serde_json::json;
 use solana_address::Address;
 use solana_keypair::Keypair;
 use solana_message::VersionedMessage;
+use solana_message::v1::TransactionConfig;
 use solana_signer::Signer;
 use solana_transaction::versioned::VersionedTransaction;
 
@@ -51,6 +52,9 @@ async fn a_swap_in_each_direction_is_verified_paid_proven_and_redeemed() {
             assert!(scene.judge().await.is_err(), "{case}: not final yet");
             scene.settle();
             assert_eq!(scene.judge().await, Ok(()), "{case}");
+            // In the newest final slot but one.
+            let (HtlcState::Locked(locked), seen) = scene.observe(Leg::Destination).await else { panic!("{case}") };
+            assert_eq!((locked.elapsed, seen.depth, seen.is_finalized), (1, 2, true), "{case}");
 
             let before = (scene.has(USER, to), scene.has(SOLVER, from));
             scene.recover(Leg::Destination).await.unwrap();
@@ -60,6 +64,8 @@ async fn a_swap_in_each_direction_is_verified_paid_proven_and_redeemed() {
             assert_eq!(scene.has(USER, to), before.0 + 1_400_000 - fees, "{case}");
             let state = scene.read(Leg::Destination).await;
             assert!(matches!(&state, HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(_) }), "{case}: {state:?}");
+            let again = scene.recover(Leg::Destination).await.unwrap_err();
+            assert_eq!(again.code().name(), "simulation_reverted", "{case}: once");
 
             scene.with(|solana| solana.redeem(&scene.source, &SECRET)).unwrap();
             scene.settle();
@@ -95,9 +101,11 @@ async fn both_sides_are_refunded_after_their_timelocks_and_not_before() {
         let fees = if to == "sol" { 2 * FEE } else { 0 };
         assert_eq!(scene.has(SOLVER, to), before.1 - fees);
 
+        let HtlcState::Locked(locked) = scene.read(Leg::Source).await else { panic!("locked") };
+        scene.mine(43_200 - locked.elapsed);
         let early = scene.recover(Leg::Source).await.unwrap_err();
-        assert_eq!(early.code().name(), "simulation_reverted");
-        scene.mine(43_200 - 18_000);
+        assert_eq!(early.code().name(), "simulation_reverted", "in the last slot of the timelock");
+        scene.mine(1);
         scene.recover(Leg::Source).await.unwrap();
         scene.settle();
         assert_eq!(scene.has(USER, from), before.0 - if from == "sol" { 2 * FEE } else { 0 });
@@ -130,6 +138,39 @@ async fn orders_with_messages_of_version_1_are_paid() {
         scene.settle();
         assert!(matches!(scene.read(Leg::Source).await, HtlcState::Locked(_)), "{from} {is_gasless}");
         assert_eq!(scene.has(USER, "sol") == 5 * SOL, is_gasless, "{from}");
+    }
+}
+
+/// Anyone may redeem with such a message. A reader that does not support it would miss the secret.
+#[tokio::test]
+async fn a_redemption_with_a_message_of_version_1_shows_the_secret() {
+    for (from, to) in [("sol", "usdc"), ("usdc", "sol")] {
+        let scene = Scene::new("solana", "mainnet", from, to);
+        scene.with(|solana| solana.lock(&scene.destination)).unwrap();
+        scene.settle();
+        let before = scene.has(USER, to);
+        let limits = TransactionConfig::empty().with_compute_unit_limit(100_000).with_loaded_accounts_data_size_limit(1_000_000);
+        let id = scene.recover_with(Leg::Destination, Some(limits)).await.unwrap();
+        scene.settle();
+        assert_eq!(scene.has(USER, to), before + 1_400_000 - if to == "sol" { FEE } else { 0 }, "{to}");
+        let shown = scene.with(|solana| ask(solana, "getTransaction", json!([id, {"maxSupportedTransactionVersion": 1}])));
+        assert_eq!(shown["version"], 1, "{to}");
+        let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(id) };
+        assert_eq!(scene.read(Leg::Destination).await, expected, "{to}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_owner_cannot_pay_or_has_paid_is_not_signed() {
+    for (from, to) in [("sol", "usdc"), ("usdc", "sol")] {
+        let scene = Scene::with_lamports("solana", "mainnet", from, to, 900_000);
+        let user = super::scene::address(USER);
+        scene.with(|solana| solana.fund(&user, "solana:usdc", 2_000_000)).unwrap();
+        assert_eq!(scene.pay(false).await.unwrap_err().code().name(), "insufficient_funds", "{from}");
+        scene.with(|solana| solana.fund(&user, "solana:sol", SOL)).unwrap();
+        scene.pay(false).await.unwrap();
+        scene.settle();
+        assert_eq!(scene.pay(false).await.unwrap_err().code().name(), "simulation_reverted", "{from}");
     }
 }
 

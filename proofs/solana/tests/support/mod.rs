@@ -14,7 +14,7 @@ use countersign::solana::recover::Recovery;
 use countersign::solana::solana_instruction::{AccountMeta, Instruction};
 use countersign::solana::solana_message::compiled_instruction::CompiledInstruction;
 use countersign::solana::solana_transaction::versioned::VersionedTransaction;
-use countersign::solana::{Address, SignedOrder, Solana, TxContext};
+use countersign::solana::{Address, SignedOrder, Solana, TxContext, UnsignedOrder};
 use countersign::{OrderRecord, Policy, Refusal, Registry, Role, Unsigned};
 use countersign_json::line::Case;
 use countersign_proofs_solana::{audited_machine, machine, rent};
@@ -97,6 +97,8 @@ pub(crate) struct Scene {
     pub(crate) token: Option<(Address, Address)>,
     pub(crate) swap_account: Address,
     pub(crate) amount: u64,
+    /// The slots and the transactions of the owner and of recoveries.
+    pub(crate) sent: Vec<(u64, VersionedTransaction)>,
 }
 
 pub(crate) fn hash() -> [u8; 32] {
@@ -218,7 +220,7 @@ pub(crate) fn scene(id: &str) -> Scene {
             put(&mut svm, associated_token_account(holder, mint, token_program).unwrap(), token_program, &data);
         }
     }
-    Scene { svm, line, registry: case.registry, form, program, owner, redeemer, token, swap_account, amount }
+    Scene { svm, line, registry: case.registry, form, program, owner, redeemer, token, swap_account, amount, sent: Vec::new() }
 }
 
 fn put(svm: &mut LiteSVM, address: Address, owner: Address, data: &[u8]) {
@@ -226,8 +228,8 @@ fn put(svm: &mut LiteSVM, address: Address, owner: Address, data: &[u8]) {
 }
 
 impl Scene {
-    /// Returns the signed order and its summary.
-    pub(crate) fn signed(&self) -> Result<(SignedOrder, String), Refusal> {
+    /// Returns the order with the fixture's signature.
+    pub(crate) fn unsigned(&self) -> Result<UnsignedOrder, Refusal> {
         let mut line = self.line.clone();
         line.as_object_mut().unwrap().remove("order");
         let text = line.to_string();
@@ -235,6 +237,12 @@ impl Scene {
         let (unsigned, has_key) = Case::from_value(&value)?.run(self.registry, &Policy::default())?;
         assert!(has_key, "the fixture holds a key");
         let Unsigned::Solana(unsigned) = unsigned else { panic!("an order of another family") };
+        Ok(unsigned)
+    }
+
+    /// Returns the signed order and its summary.
+    pub(crate) fn signed(&self) -> Result<(SignedOrder, String), Refusal> {
+        let unsigned = self.unsigned()?;
         let summary = unsigned.summary().to_string();
         Ok((unsigned.finish()?, summary))
     }
@@ -269,7 +277,19 @@ impl Scene {
         let [transaction] = signed.transactions().try_into().unwrap();
         assert_eq!((transaction.role, transaction.native.signatures[0].to_string()), (Role::Initiate, transaction.id));
         assert_eq!(wincode::serialize(&transaction.native).unwrap(), transaction.bytes);
-        self.svm.send_transaction(transaction.native).unwrap();
+        assert!(self.execute(transaction.native));
+    }
+
+    fn execute(&mut self, transaction: VersionedTransaction) -> bool {
+        let is_success = self.svm.send_transaction(transaction.clone()).is_ok();
+        if is_success {
+            self.sent.push((self.slot(), transaction));
+        }
+        is_success
+    }
+
+    pub(crate) fn slot(&self) -> u64 {
+        self.svm.get_sysvar::<Clock>().slot
     }
 
     /// Acts as the service: adds the signature at index 0 to the owner's transaction and sends it.
@@ -289,14 +309,14 @@ impl Scene {
         // The swap id is the SHA-256 hash of the chain's number, the secret hash and the owner. The test network's
         // number is 103.
         let mut chain = [0; 32];
-        chain[31] = 103;
+        chain[31] = if order["source_swap"]["chain"] == "solana" { 101 } else { 103 };
         order["source_swap"]["swap_id"] = json!(hex(&Sha256::digest([chain, hash(), self.owner.to_bytes()].concat())));
         OrderRecord::from_json(order.to_string().as_bytes()).unwrap()
     }
 
     /// Checks that a refund is refused in the timelock's last slot, and possible in the next one.
     pub(crate) fn outlive_the_timelock(&mut self, recovery: &Recovery) {
-        let expiry = self.svm.get_sysvar::<Clock>().slot + self.record().source_swap.timelock;
+        let expiry = self.slot() + self.record().source_swap.timelock;
         assert!(!self.send(recovery));
         self.svm.warp_to_slot(expiry);
         assert!(!self.send(recovery), "not yet");
@@ -313,6 +333,6 @@ impl Scene {
             recovery.prepare(TxContext::new().with_blockhash(self.svm.latest_blockhash()).sent_by(stranger.pubkey())).unwrap();
         unsigned.sign_with(&stranger).unwrap();
         let [transaction] = unsigned.finish().unwrap().transactions().try_into().unwrap();
-        self.svm.send_transaction(transaction.native).is_ok()
+        self.execute(transaction.native)
     }
 }
