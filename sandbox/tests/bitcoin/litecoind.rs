@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bitcoin::{Amount, Sequence};
+use countersign::{Policy, Registry};
+use countersign_node::{NodeConfig, NodeError, Nodes, Speed};
 use countersign_sandbox::accounts;
 use countersign_sandbox::chains::bitcoin::Bitcoin;
-use countersign_sandbox::chains::{Engine, Nodes, engines};
+use countersign_sandbox::chains::{self, Engine, engines};
 use countersign_sandbox::clock::Clock;
 use serde_json::{Value, json};
 
 use super::front::climb;
 use super::mempool::{Spoil, follows_litecoin, solvers_payment};
-use super::{World, call, nodes, swaps};
+use super::{Through, World, call, endpoints, nodes, swaps};
 
 const CHAIN: &str = "litecoin_regtest";
 const OTHER: &str = "bitcoin_regtest";
@@ -45,10 +47,17 @@ fn assert_follows(world: &World) {
     assert_eq!(waiting[0], waiting[1]);
 }
 
+/// Each way to reach the node, and each direction.
+fn ways() -> impl Iterator<Item = (World, &'static str, &'static str)> {
+    let directions = [(CHAIN, OTHER), (OTHER, CHAIN)];
+    let ways =
+        [Through::Esplora, Through::Rpc, Through::Both].into_iter().flat_map(move |way| directions.map(|(from, to)| (way, from, to)));
+    ways.map_while(|(way, from, to)| Some((World { other: Some((CHAIN, way)), ..world()? }, from, to)))
+}
+
 #[tokio::test]
 async fn a_swap_completes_in_both_directions() {
-    for (from, to) in [(CHAIN, OTHER), (OTHER, CHAIN)] {
-        let Some(world) = world() else { return };
+    for (world, from, to) in ways() {
         swaps::completes(&world, from, to).await;
         assert_follows(&world);
     }
@@ -56,11 +65,24 @@ async fn a_swap_completes_in_both_directions() {
 
 #[tokio::test]
 async fn the_node_judges_timelocks_and_replacements() {
-    for (from, to) in [(CHAIN, OTHER), (OTHER, CHAIN)] {
-        let Some(world) = world() else { return };
+    for (world, from, to) in ways() {
         swaps::are_refunded(&world, from, to).await;
         assert_follows(&world);
     }
+}
+
+#[tokio::test]
+async fn another_chain_and_missing_estimates_are_recognized() {
+    let Some(world) = world() else { return };
+    let registry = Registry::from_json(br#"{"chains": [{"chain": "litecoin", "id": "litecoin:mainnet"}], "assets": []}"#).unwrap();
+    for through in [Through::Esplora, Through::Rpc] {
+        let config = NodeConfig::new().with("litecoin", endpoints(CHAIN, through));
+        let error = Nodes::new(world.clone(), config, &registry).head("litecoin", 0).await.unwrap_err();
+        assert!(matches!(error, NodeError::WrongChain { .. }), "{error}");
+    }
+    let world = World { other: Some((CHAIN, Through::Rpc)), ..world };
+    let estimate = world.nodes().bitcoin(CHAIN).unwrap().fee_rate(Speed::Fast, &Policy::default()).await.unwrap();
+    assert!(estimate.is_floor, "a regtest node has no estimate");
 }
 
 #[tokio::test]
@@ -74,7 +96,8 @@ async fn refunds_before_the_timelock_and_without_a_delegate() {
 #[tokio::test]
 async fn the_index_follows_a_reorganization() {
     let Some(world) = world() else { return };
-    swaps::is_taken_back(&world, CHAIN, OTHER).await;
+    let world = World { other: Some((CHAIN, Through::Both)), ..world };
+    swaps::starts_again(&world, CHAIN, OTHER).await;
     assert_follows(&world);
     // The blocks that fund the accounts cannot be rolled back.
     let depth = world.on(CHAIN, |engine| engine.height()) - 432;
@@ -154,7 +177,7 @@ async fn blocks_have_extension_blocks() {
 
 #[test]
 fn litecoind_needs_its_chain() {
-    let nodes = Nodes { litecoind: Some("litecoind".into()), ..Nodes::default() };
+    let nodes = chains::Nodes { litecoind: Some("litecoind".into()), ..chains::Nodes::default() };
     let names = ["base_sepolia".to_owned()];
     let error = engines(&names, &Arc::default(), &nodes).err().unwrap();
     assert!(error.contains("add it to the chains, for example `--chains base_sepolia,litecoin_regtest`"), "{error}");

@@ -1,5 +1,5 @@
-//! Tests swaps on Bitcoin and Litecoin with the program's own crates. They read and pay through the Esplora
-//! interface, and the engine judges what they sign.
+//! Tests swaps on Bitcoin and Litecoin with the program's own crates. They read and pay through the Esplora interface
+//! or a node's RPC, and the engine judges what they sign.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -36,11 +36,22 @@ use serde_json::{Value, json};
 const SECRET: [u8; 32] = *b"thirty-two bytes of good secret!";
 const AMOUNT: u128 = 500_000;
 
+/// How a wallet reaches a chain: through an index server, through a node's own RPC, which only litecoind has, or through both, which have
+/// to agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Through {
+    Esplora,
+    Rpc,
+    Both,
+}
+
 /// The chains, by the host in their URL.
 #[derive(Clone)]
 struct World {
     chains: Arc<BTreeMap<String, Mutex<Bitcoin>>>,
     clock: Arc<Clock>,
+    /// The chain that is not reached through Esplora.
+    other: Option<(&'static str, Through)>,
 }
 
 impl Transport for World {
@@ -65,6 +76,18 @@ fn call(method: &str, path: &str, body: &[u8]) -> Request {
     Request { method: method.to_owned(), path: path.to_owned(), query: String::new(), headers: Vec::new(), body: body.to_vec() }
 }
 
+/// Returns the endpoints of a chain, each with a provider of its own.
+fn endpoints(chain: &str, through: Through) -> Endpoints {
+    let prefixes: &[&str] = match through {
+        Through::Esplora => &[""],
+        Through::Rpc => &["rpc+"],
+        Through::Both => &["", "rpc+"],
+    };
+    let url = format!("https://{}.example", chain.replace('_', "-"));
+    let endpoint = |prefix: &&str| Endpoint::parse(&format!("{prefix}{url}")).unwrap().with_provider(format!("{prefix}{chain}"));
+    Endpoints::new(prefixes.iter().map(endpoint).collect()).unwrap()
+}
+
 fn user() -> [u8; 32] {
     accounts::key(accounts::USER)
 }
@@ -82,7 +105,7 @@ impl World {
     }
 
     fn of(chains: Vec<(String, Bitcoin)>, clock: Arc<Clock>) -> Self {
-        Self { chains: Arc::new(chains.into_iter().map(|(name, chain)| (name, Mutex::new(chain))).collect()), clock }
+        Self { chains: Arc::new(chains.into_iter().map(|(name, chain)| (name, Mutex::new(chain))).collect()), clock, other: None }
     }
 
     /// Gives the user a few coins on each chain.
@@ -139,12 +162,12 @@ impl World {
     }
 
     fn nodes(&self) -> Nodes<Self> {
-        let endpoints = |name: &String| {
-            let endpoint = Endpoint::parse(&format!("https://{}.example", name.replace('_', "-"))).unwrap();
-            (name.clone(), Endpoints::new(vec![endpoint]).unwrap())
-        };
-        let config = self.chains.keys().map(endpoints).fold(NodeConfig::new(), |config, (name, all)| config.with(name, all));
-        Nodes::new(self.clone(), config, &self.registry())
+        let connect = |config: NodeConfig, name: &String| config.with(name.clone(), endpoints(name, self.through(name)));
+        Nodes::new(self.clone(), self.chains.keys().fold(NodeConfig::new(), connect), &self.registry())
+    }
+
+    fn through(&self, chain: &str) -> Through {
+        self.other.filter(|(other, _)| *other == chain).map_or(Through::Esplora, |(_, through)| through)
     }
 
     fn owner(&self, chain: &str) -> String {
@@ -182,7 +205,10 @@ struct Order {
 
 impl Order {
     fn new(world: &World, from: &str, to: &str) -> Self {
-        let (source, destination) = (world.terms(from, true), world.terms(to, false));
+        Self::of(world, (from, world.terms(from, true)), (to, world.terms(to, false)))
+    }
+
+    fn of(world: &World, (from, source): (&str, Terms), (to, destination): (&str, Terms)) -> Self {
         let leg = |terms: &Terms| {
             let delegate = terms.delegate.clone();
             json!({ "asset": terms.asset, "owner": terms.owner, "amount": terms.amount.to_string(), "delegate": delegate })

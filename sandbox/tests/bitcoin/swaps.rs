@@ -1,20 +1,25 @@
 //! Tests swaps made with the program's own crates, and how they end.
 
-use bitcoin::Transaction;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::hashes::{Hash, sha256};
+use bitcoin::{Amount, OutPoint, Transaction};
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
+use countersign::bitcoin::{FeeRate, TxContext};
 use countersign::recover::{self, Leg};
 use countersign::{
-    Funded, Key, Policy,
+    BroadcastTransaction, Funded, Key, Policy, U256,
     chains::{Finality, FinalityRule},
-    evidence::{HtlcState, HtlcTerms},
+    evidence::{HtlcState, HtlcTerms, ObservedAt, VerifiedTerms},
 };
 use countersign_client::Transport;
+use countersign_node::bitcoin::BitcoinChain;
 use countersign_node::{Attempt, NodeError, Nodes, SettlementKey, Speed};
 use countersign_sandbox::chains::{Change, Engine, Terms};
 
-use super::{AMOUNT, CHAINS, Order, SECRET, World, user, world};
+use super::{AMOUNT, CHAINS, Order, SECRET, Through, World, user, world};
+
+/// A payment is final in its sixth block, and three more are needed to redeem it.
+const RULE: FinalityRule = FinalityRule::new(Finality::Depth(6), 6, 3);
 
 fn of_user() -> Key {
     Key::Bitcoin(hex::encode(user()).parse().unwrap())
@@ -25,6 +30,30 @@ async fn state(nodes: &Nodes<World>, terms: &HtlcTerms) -> (HtlcState, u64) {
     (state, seen.depth)
 }
 
+/// Requires that an HTLC holds the amount, in a block of this depth. Returns where that was seen.
+async fn locked(nodes: &Nodes<World>, terms: &HtlcTerms, depth: u64) -> ObservedAt {
+    let (state, seen) = nodes.htlc(terms).await.unwrap().state().unwrap();
+    let HtlcState::Locked(locked) = &state else { panic!("{state:?}") };
+    assert_eq!((locked.elapsed, seen.depth, locked.amount), (depth, depth, U256::from(AMOUNT)));
+    seen
+}
+
+/// Returns why the destination is not evidence.
+async fn judge(world: &World, nodes: &Nodes<World>, terms: &VerifiedTerms) -> Option<&'static str> {
+    let quorum = nodes.htlc(&terms.destination).await.unwrap();
+    Funded::judge(terms, &quorum, &RULE, world.now()).err().map(|hold| hold.code().name())
+}
+
+async fn send(nodes: &Nodes<World>, chain: &str, sent: &BroadcastTransaction) -> Result<(), NodeError> {
+    nodes.broadcast(chain, &sent.id, &sent.payload).await
+}
+
+/// Checks what is about to be sent. Returns its fee.
+async fn preflight(nodes: &Nodes<World>, chain: &str, sent: &BroadcastTransaction) -> Result<Amount, NodeError> {
+    let transaction = deserialize_hex(&sent.payload).unwrap();
+    nodes.bitcoin(chain).unwrap().preflight(&transaction, &Policy::default()).await
+}
+
 /// Pays the source of an order as the program does.
 async fn pay(world: &World, nodes: &Nodes<World>, order: &Order, chain: &str) -> String {
     let owner = world.owner(chain);
@@ -32,16 +61,16 @@ async fn pay(world: &World, nodes: &Nodes<World>, order: &Order, chain: &str) ->
     let mut unsigned = nodes.prepare(&verified, chain, &owner, Speed::Normal, &Policy::default()).await.unwrap();
     unsigned.sign(&of_user()).unwrap();
     let sent = unsigned.finish().unwrap().broadcasts().remove(0);
-    nodes.broadcast(chain, &sent.id, &sent.payload).await.unwrap();
+    assert!(preflight(nodes, chain, &sent).await.unwrap() > Amount::ZERO);
+    send(nodes, chain, &sent).await.unwrap();
+    send(nodes, chain, &sent).await.expect("again is not an error");
     sent.id
 }
 
-async fn settle(world: &World, nodes: &Nodes<World>, chain: &str, recovery: &recover::Recovery) -> Result<String, NodeError> {
+async fn signed(world: &World, nodes: &Nodes<World>, chain: &str, recovery: &recover::Recovery) -> BroadcastTransaction {
     let key = SettlementKey::new(of_user(), Some(world.owner(chain))).unwrap();
-    let signed = nodes.settle(recovery, chain, Attempt::First(Speed::Normal), &key, &Policy::default()).await?;
-    let sent = signed.broadcasts().remove(0);
-    nodes.broadcast(chain, &sent.id, &sent.payload).await?;
-    Ok(sent.id)
+    let signed = nodes.settle(recovery, chain, Attempt::First(Speed::Normal), &key, &Policy::default()).await;
+    signed.unwrap().broadcasts().remove(0)
 }
 
 #[tokio::test]
@@ -65,18 +94,36 @@ pub(super) async fn completes(world: &World, from: &str, to: &str) {
     assert_eq!((funded.transaction.clone(), funded.height), (format!("{paid}:{height}"), height));
     assert_eq!(funded.change, Change::Initiated { amount: AMOUNT });
 
+    // A node has no index, so it cannot rule out that somebody has paid and spent the HTLC.
+    match (world.through(to), nodes.htlc(&terms.destination).await.map(|quorum| quorum.state().unwrap().0)) {
+        (Through::Esplora, Ok(HtlcState::Absent))
+        | (Through::Rpc, Ok(HtlcState::Unclear(_)))
+        | (Through::Both, Err(NodeError::Disagree { .. })) => {}
+        (_, other) => panic!("{other:?}"),
+    }
     world.on(to, |engine| engine.lock(&order.destination).unwrap());
-    assert!(matches!(state(&nodes, &terms.destination).await, (HtlcState::Locked(_), 0)));
-    let depth = world.on(to, |engine| engine.depth());
-    world.mine(to, 1 + depth);
-    let rule = FinalityRule::new(Finality::Depth(1 + depth), 1 + depth, 6);
-    Funded::judge(&terms, &nodes.htlc(&terms.destination).await.unwrap(), &rule, world.now()).unwrap();
+    if world.through(to) == Through::Esplora {
+        locked(&nodes, &terms.destination, 0).await;
+    }
+    for depth in 1..=7 {
+        world.mine(to, 1);
+        locked(&nodes, &terms.destination, depth).await;
+        assert_eq!(judge(world, &nodes, &terms).await, (depth < 6).then_some("destination_not_final"), "{depth}");
+    }
 
     let redemption = recover::redeem(&order.record(), Leg::Destination, &SECRET, &world.registry()).unwrap();
-    let redeemed = settle(world, &nodes, to, &redemption).await.unwrap();
-    world.mine(to, 1);
-    let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(redeemed.clone()) };
-    assert_eq!(state(&nodes, &terms.destination).await, (expected, 1));
+    let sent = signed(world, &nodes, to, &redemption).await;
+    assert!(preflight(&nodes, to, &sent).await.unwrap() > Amount::ZERO);
+    send(&nodes, to, &sent).await.unwrap();
+    let redeemed = sent.id;
+    // It is first in the mempool, then in a block.
+    for depth in 0..3 {
+        let expected = HtlcState::Redeemed { secret: Some(SECRET), transaction: Some(redeemed.clone()) };
+        assert_eq!(state(&nodes, &terms.destination).await, (expected, depth));
+        let status = nodes.bitcoin(to).unwrap().status(&redeemed).await.unwrap().unwrap();
+        assert_eq!(status.confirmations, depth);
+        world.mine(to, 1);
+    }
     let events = world.on(to, Engine::events);
     let shown = events.iter().find(|event| event.transaction == redeemed).unwrap();
     assert_eq!((&shown.swap_id, &shown.change), (&order.address("destination_swap"), &Change::Redeemed { secret: SECRET }));
@@ -102,23 +149,34 @@ pub(super) async fn are_refunded(world: &World, from: &str, to: &str) {
     world.mine(from, order.source.timelock - 1);
     world.mine(to, order.destination.timelock - 1);
 
+    locked(&nodes, &terms.source, order.source.timelock - 1).await;
     let refund = recover::refund(&order.record(), Leg::Source, &world.registry()).unwrap();
-    let early = settle(world, &nodes, from, &refund).await.unwrap_err();
-    assert!(early.to_string().contains("non-BIP68-final"), "{early}");
+    let early = signed(world, &nodes, from, &refund).await;
+    // An Esplora server does not simulate transactions, so it does not agree with a node.
+    let code = match world.through(from) {
+        Through::Esplora => None,
+        Through::Rpc => Some("transaction_rejected"),
+        Through::Both => Some("node_disagree"),
+    };
+    assert_eq!(preflight(&nodes, from, &early).await.err().map(|error| error.code().name()), code);
+    let refused = send(&nodes, from, &early).await.unwrap_err();
+    assert!(matches!(&refused, NodeError::Rejected { message, .. } if message.contains("non-BIP68-final")), "{refused}");
     assert_eq!(world.on(to, |engine| engine.refund(&order.destination)), Err("non-BIP68-final".to_owned()));
     world.mine(from, 1);
     world.mine(to, 1);
-    let by_user = settle(world, &nodes, from, &refund).await.unwrap();
+    locked(&nodes, &terms.source, order.source.timelock).await;
+    assert_eq!(judge(world, &nodes, &terms).await, Some("destination_no_time"));
+    let sent = signed(world, &nodes, from, &refund).await;
+    send(&nodes, from, &sent).await.unwrap();
     let by_solver = world.on(to, |engine| engine.refund(&order.destination).unwrap());
 
     // A transaction with a higher fee replaces the pending one.
-    let raw = world.text(from, &format!("/tx/{by_user}/hex"));
     let key = SettlementKey::new(of_user(), Some(world.owner(from))).unwrap();
-    let replacement = Attempt::Replacement { id: &by_user, payload: &raw };
+    let replacement = Attempt::Replacement { id: &sent.id, payload: &sent.payload };
     let replacement = nodes.settle(&refund, from, replacement, &key, &Policy::default()).await.unwrap().broadcasts().remove(0);
-    nodes.broadcast(from, &replacement.id, &replacement.payload).await.unwrap();
+    send(&nodes, from, &replacement).await.unwrap();
     assert_eq!(world.on(from, |engine| engine.pending()), 1);
-    let replaced = world.post(from, &deserialize_hex(&raw).unwrap()).unwrap_err();
+    let replaced = world.post(from, &deserialize_hex(&sent.payload).unwrap()).unwrap_err();
     assert!(replaced.contains(r#""code":-26,"message":"insufficient fee, rejecting replacement"#), "{replaced}");
 
     for (chain, terms, transaction) in [(from, &terms.source, replacement.id), (to, &terms.destination, by_solver)] {
@@ -213,24 +271,71 @@ pub(super) fn fit_into_one_block(world: &World, chain: &str) {
 
 #[tokio::test]
 async fn a_reorganisation_returns_transactions_to_the_mempool() {
-    is_taken_back(&world(), "bitcoin_regtest", "litecoin_regtest").await;
+    for (from, to) in [("litecoin_regtest", "bitcoin_regtest"), ("bitcoin_regtest", "litecoin_regtest")] {
+        starts_again(&world(), from, to).await;
+    }
 }
 
-pub(super) async fn is_taken_back(world: &World, from: &str, to: &str) {
-    let (nodes, order) = (world.nodes(), Order::new(world, from, to));
-    let terms = order.terms(world);
-    let paid = pay(world, &nodes, &order, from).await;
-    world.mine(from, 3);
-    let (height, before) = (world.on(from, |engine| engine.height()), world.text(from, "/blocks/tip/hash"));
-    assert_eq!(state(&nodes, &terms.source).await.1, 3);
+/// A payment is replaced. Then its block is orphaned twice, and the second time its coin is spent elsewhere.
+pub(super) async fn starts_again(world: &World, from: &str, to: &str) {
+    let (index, order, policy) = (World { other: None, ..world.clone() }.nodes(), Order::new(world, from, to), Policy::default());
+    let (nodes, owner) = (world.nodes(), world.owner(from));
+    let mut terms = order.terms(world);
+    terms.destination = terms.source.clone();
+    let chain = index.bitcoin(from).unwrap();
+    let coin = chain.coins(&owner).await.unwrap().remove(0);
+    let paying = |order: &Order, rate: FeeRate| {
+        let mut unsigned = order.verified(world).prepare(&TxContext::new(vec![coin.clone()], owner.as_str(), rate).into()).unwrap();
+        unsigned.sign(&of_user()).unwrap();
+        unsigned.finish().unwrap().broadcasts().remove(0)
+    };
 
-    world.on(from, |engine| engine.reorganize(3).unwrap());
-    assert_eq!((world.on(from, |engine| engine.height()), world.on(from, |engine| engine.pending())), (height - 3, 1));
-    assert!(matches!(state(&nodes, &terms.source).await, (HtlcState::Locked(_), 0)));
-    assert_eq!(world.get(from, &format!("/block/{before}")).status, 404);
-    world.on(from, |engine| engine.mine(3));
-    assert_ne!(world.text(from, "/blocks/tip/hash"), before);
-    assert_eq!(world.json(from, &format!("/tx/{paid}"))["status"]["block_height"], height - 2);
+    // The pending payment is replaced at the lowest accepted rate, and at no lower one.
+    let first = paying(&order, FeeRate::from_whole(2));
+    send(&index, from, &first).await.unwrap();
+    let transaction: Transaction = deserialize_hex(&first.payload).unwrap();
+    let fee = coin.output().value - transaction.output.iter().map(|output| output.value).sum::<Amount>();
+    let rate = BitcoinChain::<World>::replacement_rate(fee, transaction.weight().to_vbytes_ceil(), &policy).unwrap();
+    let cheap = paying(&order, FeeRate::parse("2.5").unwrap());
+    assert!(matches!(send(&index, from, &cheap).await, Err(NodeError::Rejected { .. })));
+    let second = paying(&order, rate);
+    send(&index, from, &second).await.unwrap();
+    assert_eq!(chain.status(&first.id).await.unwrap(), None);
+    locked(&index, &terms.source, 0).await;
+    world.mine(from, 7);
+    let before = locked(&nodes, &terms.source, 7).await;
+    assert_eq!(judge(world, &nodes, &terms).await, None);
+
+    let (height, tip) = (world.on(from, |engine| engine.height()), world.text(from, "/blocks/tip/hash"));
+    world.on(from, |engine| engine.reorganize(7).unwrap());
+    assert_eq!((world.on(from, |engine| engine.height()), world.on(from, |engine| engine.pending())), (height - 7, 1));
+    assert_eq!(world.get(from, &format!("/block/{tip}")).status, 404);
+    if world.through(from) == Through::Both {
+        assert!(nodes.htlc(&terms.source).await.is_err(), "one sees it in the mempool, the other does not see it");
+    }
+    locked(&index, &terms.source, 0).await;
+    assert_eq!(judge(world, &index, &terms).await, Some("destination_not_final"));
+    // Four new blocks: an endpoint of Bitcoin may go back by three.
+    world.mine(from, 4);
+    let after = locked(&nodes, &terms.source, 4).await;
+    assert_ne!(after.hash, before.hash);
+    assert_eq!(judge(world, &nodes, &terms).await, Some("destination_not_final"));
+    assert_eq!(world.json(from, &format!("/tx/{}", second.id))["status"]["block_height"], height - 6);
+
+    world.on(from, |engine| engine.reorganize(4).unwrap());
+    let shorter = Terms { timelock: order.source.timelock - 1, ..order.source.clone() };
+    let elsewhere = Order::of(world, (from, shorter), (to, order.destination.clone()));
+    let rival = paying(&elsewhere, FeeRate::from_whole(50));
+    send(&index, from, &rival).await.unwrap();
+    world.mine(from, 4);
+    assert_eq!(state(&index, &terms.source).await.0, HtlcState::Absent);
+    assert_eq!(chain.status(&second.id).await.unwrap(), None);
+    let refused = send(&index, from, &second).await.unwrap_err();
+    assert!(matches!(&refused, NodeError::Rejected { message, .. } if message.contains("missingorspent")), "{refused}");
+    locked(&nodes, &elsewhere.terms(world).source, 4).await;
+    let htlc = RecordedHtlc::new(&elsewhere.record(), Leg::Source, &world.registry()).unwrap();
+    let funding = Funding::new(OutPoint { txid: rival.id.parse().unwrap(), vout: 0 }, Amount::from_sat(AMOUNT.try_into().unwrap()));
+    assert_eq!(nodes.bitcoin(from).unwrap().fundings(&htlc.tree).await.unwrap(), [funding]);
     assert!(world.on(from, |engine| engine.reorganize(1_000_000)).is_err());
 }
 

@@ -5,7 +5,6 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -30,27 +29,13 @@ fn installed() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     ))
 }
 
-/// The data for calling a node. It is cheap to clone for other threads.
-#[derive(Clone)]
-pub(crate) struct Cli {
+/// A running node. Dropping it stops the node and removes its folder.
+pub(crate) struct Node {
+    child: Child,
     client: PathBuf,
     libraries: OsString,
     folder: PathBuf,
     port: u16,
-}
-
-/// A running node. Dropping it stops the node and removes its folder.
-pub(crate) struct Node {
-    child: Child,
-    cli: Cli,
-}
-
-impl Deref for Node {
-    type Target = Cli;
-
-    fn deref(&self) -> &Cli {
-        &self.cli
-    }
 }
 
 impl Node {
@@ -66,15 +51,13 @@ impl Node {
         let child = Command::new(daemon)
             .env("LD_LIBRARY_PATH", &libraries)
             .args(["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-txindex=1", "-acceptnonstdtxn=0"])
-            // By default, Litecoin's nodes do not replace transactions, while Bitcoin's do (BIP-125).
-            .arg("-mempoolreplacement=1")
             .arg(format!("-datadir={}", folder.display()))
             .arg(format!("-rpcport={port}"))
             .args(["-rpcbind=127.0.0.1", "-rpcallowip=127.0.0.1", "-rpcuser=user", "-rpcpassword=password"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut node = Self { child, cli: Cli { client, libraries, folder, port } };
+        let mut node = Self { child, client, libraries, folder, port };
         for _ in 0..150 {
             if node.call("getblockcount", &[]).is_ok() {
                 node.call("createwallet", &["miner"])?;
@@ -86,18 +69,6 @@ impl Node {
             sleep(Duration::from_millis(200));
         }
         Err("litecoind did not answer within 30 s".into())
-    }
-}
-
-impl Cli {
-    /// Returns the data with which a server calls the node.
-    pub(crate) fn cli(&self) -> Self {
-        self.clone()
-    }
-
-    /// Returns the URL of the node's own RPC, for countersign's node crate.
-    pub(crate) fn url(&self) -> String {
-        format!("rpc+http://user:password@127.0.0.1:{}", self.port)
     }
 
     /// Calls a method. Returns the node's own message if it refuses.
@@ -153,6 +124,6 @@ impl Drop for Node {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.cli.folder);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -2,14 +2,13 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 pub(crate) mod by_hand;
-pub(crate) mod esplora;
 pub(crate) mod ledger;
 pub(crate) mod litecoind;
 
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxOut, Txid};
 use countersign_bitcoin::htlc::{Htlc, Tree};
-use countersign_bitcoin::recover::{Leg, RecordedHtlc, Recovery};
+use countersign_bitcoin::recover::{Leg, RecordedHtlc};
 use countersign_bitcoin::{Chain, Key, TxContext, UnsignedOrder, Utxo};
 use countersign_core::{CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry};
 use serde_json::{Value, json};
@@ -140,12 +139,6 @@ impl Scene {
             "destination_swap":
                 swap(DESTINATION_SWAP_ID, "base_sepolia", "base_sepolia:wbtc", "0x661bA32eb5f86CaB358DDbB7F264b10c5825e2dd", PAYEE, 1, 1),
         })
-    }
-
-    /// Returns the refund of the order's source, built from its record alone.
-    pub(crate) fn refund(&self) -> Recovery {
-        let record = OrderRecord::from_json(self.order().to_string().as_bytes()).expect("a record");
-        countersign_bitcoin::recover::refund(&record, Leg::Source, &self.registry()).expect("a coherent record")
     }
 
     /// Returns the order's source, built from its record alone.
