@@ -48,7 +48,7 @@ fn account(account: &countersign::chains::Account) -> Address {
 }
 
 fn keys_of(calls: &TxContext) -> Vec<Address> {
-    calls.permission.iter().flat_map(|permission| &permission.keys).map(|key| key.address.bytes().into()).collect()
+    calls.permission.iter().flat_map(|permission| &permission.keys).map(|key| key.address.bytes()).collect()
 }
 
 /// Returns the keys that have to sign a fixture together, if it has a permission of several keys.

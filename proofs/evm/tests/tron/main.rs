@@ -1,13 +1,6 @@
 //! Tests on Tron: what the library signs and what it refuses, executed by this crate's engine.
 
-#![expect(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
+#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used, reason = "a panic in a test is a failed test")]
 
 mod calls;
 mod tampered;
