@@ -126,6 +126,10 @@ class Book:
         page = f"{guide}/{words[-1]}.rs" if words[-1] != "guide" else f"{guide}/mod.rs"
         if page in self.pages and words[0] in ("crate", "super", words[-1]):
             return relpath(self.pages[page], base or ".") + (f"#{anchor}" if anchor else "")
+        # The page of a family is the README of its crate.
+        readme = f"crates/{words[-1]}/README.md"
+        if own == "countersign" and words[0] == "crate" and len(words) == 2 and readme in self.pages:
+            return relpath(self.pages[readme], base or ".") + (f"#{anchor}" if anchor else "")
         if self.api is None or words[0] in ("std", "serde", "super"):
             return None
         crate = "countersign" if own == "countersign" else f"countersign_{own.replace('-', '_')}"

@@ -52,17 +52,17 @@ pub enum Family {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Network {
-    /// An EVM chain, by its EIP-155 chain id.
+    /// An EVM chain, by its EIP-155 chain id: `evm:8453`.
     Evm(u64),
-    /// A Tron network, by the low 32 bits of its genesis-derived chain id.
+    /// A Tron network, by the low 32 bits of its genesis-derived chain id: `tron:728126428`.
     Tron(u64),
-    /// A Starknet network, by its chain id as a short string: `SN_MAIN`.
+    /// A Starknet network, by its chain id as a short string: `starknet:SN_MAIN`.
     Starknet(String),
-    /// A Solana cluster, by its name or the number that the service gives it.
+    /// A Solana cluster, by its name or the number that the service gives it: `solana:mainnet`.
     Solana(String),
-    /// A Sui network, by its name.
+    /// A Sui network, by its name: `sui:mainnet`.
     Sui(String),
-    /// Bitcoin or Litecoin.
+    /// Bitcoin or Litecoin: `bitcoin:mainnet`, `litecoin:testnet`.
     Bitcoin(Coin, BitcoinNet),
 }
 
@@ -105,6 +105,10 @@ pub(crate) struct Rules {
     pub(crate) name: &'static str,
     /// The unit of timelocks: `blocks`, `slots` or `ms`.
     pub(crate) timelock_unit: &'static str,
+    /// Whether an HTLC contract holds a single token.
+    pub(crate) is_htlc_of_one_token: bool,
+    /// Whether an order can name a delegate.
+    pub(crate) has_delegates: bool,
     /// What precedes the `:` in the ids of the family's networks, each with the parser of what follows.
     pub(crate) networks: &'static [(&'static str, ParseNetwork)],
     /// Parses an address of one of the family's networks.

@@ -17,6 +17,18 @@ impl Family {
     pub const fn timelock_unit(self) -> &'static str {
         self.rules().timelock_unit
     }
+
+    /// Returns whether each HTLC contract on this family's chains holds a single token, so that two tokens never share one.
+    #[must_use]
+    pub const fn is_htlc_of_one_token(self) -> bool {
+        self.rules().is_htlc_of_one_token
+    }
+
+    /// Returns whether an order on this family's chains can name a delegate: an account, or a key on Bitcoin-like chains.
+    #[must_use]
+    pub const fn has_delegates(self) -> bool {
+        self.rules().has_delegates
+    }
 }
 
 impl fmt::Display for Family {

@@ -25,6 +25,8 @@ const BASE64: GeneralPurpose =
 const MAX_BASE58: usize = 6_000;
 /// How many objects around a transaction are taken off. Nodes and wallets have at most three.
 const MAX_WRAPPERS: u8 = 4;
+/// The most members of a wrapper. Nodes write some twenty.
+const MAX_MEMBERS: usize = 64;
 
 /// What a wallet sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ impl<'a> Wrapped<'a> {
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Wrapped<'a> {
-    /// Refuses a member that is repeated.
+    /// Refuses a member that is repeated, and an object that has more members than any wrapper.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Members;
 
@@ -74,8 +76,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wrapped<'a> {
             fn visit_map<A: MapAccess<'m>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = BTreeMap::new();
                 while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-                    if members.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a member is repeated"));
+                    if members.insert(name, value).is_some() || members.len() > MAX_MEMBERS {
+                        return Err(A::Error::custom("this is no wrapper"));
                     }
                 }
                 Ok(members)

@@ -174,7 +174,7 @@ impl Verified {
         for_each! { match_both! [(self, transaction), |order: Self, native: Transaction| order.match_with_warnings(native), other()] }
     }
 
-    /// Returns the role in this order of a signed transaction, given as bytes, in the form on the family's page: see
+    /// Returns the role in this order of a signed transaction, given as bytes, in the form that the page of its family lists: see
     /// [`VerifiedOrder::matches_bytes`].
     ///
     /// # Errors
@@ -283,7 +283,7 @@ impl Unsigned {
         for_each! { match_both! [(self, key), |order: Self, key: Key| order.sign(key), Err(other())] }
     }
 
-    /// Proves a signature made by an external signer, in one of the text forms on the family's page, and attaches it.
+    /// Proves a signature made by an external signer, in one of the text forms that the page of its family lists, and attaches it.
     ///
     /// # Errors
     ///

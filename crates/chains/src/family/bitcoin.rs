@@ -14,6 +14,8 @@ use crate::{Pace, taproot, transaction_id};
 pub(super) const RULES: Rules = Rules {
     name: "bitcoin",
     timelock_unit: "blocks",
+    is_htlc_of_one_token: false,
+    has_delegates: true,
     networks: &[
         ("bitcoin", |text| network(text).map(|net| Network::Bitcoin(Coin::Bitcoin, net))),
         ("litecoin", |text| network(text).map(|net| Network::Bitcoin(Coin::Litecoin, net))),

@@ -13,6 +13,8 @@ use crate::{Pace, network, transaction_id};
 pub(super) const RULES: Rules = Rules {
     name: "evm",
     timelock_unit: "blocks",
+    is_htlc_of_one_token: true,
+    has_delegates: true,
     networks: &[("evm", |text| network::number(text).map(Network::Evm))],
     address,
     format: |account| account.array().map(checksum_evm),

@@ -11,6 +11,8 @@ use crate::{Pace, digits, network};
 pub(super) const RULES: Rules = Rules {
     name: "solana",
     timelock_unit: "slots",
+    is_htlc_of_one_token: false,
+    has_delegates: false,
     networks: &[("solana", |text| network::named(text).map(Network::Solana))],
     address: |_, text| parse_solana(text).map(|bytes| Account::from_array(Family::Solana, bytes)),
     format: |account| account.array().map(|bytes| digits::base58(&bytes)),

@@ -9,6 +9,8 @@ use crate::{Pace, network, transaction_id};
 pub(super) const RULES: Rules = Rules {
     name: "starknet",
     timelock_unit: "blocks",
+    is_htlc_of_one_token: true,
+    has_delegates: true,
     networks: &[("starknet", |text| network::named(text).map(Network::Starknet))],
     address: |_, text| parse_felt(text).map(|bytes| Account::from_array(Family::Starknet, bytes)),
     format: |_| None,

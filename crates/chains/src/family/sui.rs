@@ -12,6 +12,8 @@ use crate::{Pace, network};
 pub(super) const RULES: Rules = Rules {
     name: "sui",
     timelock_unit: "ms",
+    is_htlc_of_one_token: false,
+    has_delegates: false,
     networks: &[("sui", |text| network::named(text).map(Network::Sui))],
     address: |_, text| parse_sui(text).map(|bytes| Account::from_array(Family::Sui, bytes)),
     format: |_| None,

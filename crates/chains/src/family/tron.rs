@@ -9,6 +9,8 @@ use crate::{Pace, network, transaction_id};
 pub(super) const RULES: Rules = Rules {
     name: "tron",
     timelock_unit: "blocks",
+    is_htlc_of_one_token: true,
+    has_delegates: false,
     networks: &[("tron", |text| network::number(text).map(Network::Tron))],
     address: |_, text| parse_tron_base58(text).map(|bytes| Account::from_array(Family::Tron, bytes)),
     format: |account| account.array().map(tron_base58),

@@ -76,8 +76,8 @@
 //!
 //! | request | for example | answer |
 //! |---|---|---|
-//! | `JsonRpc` | EVM chains | `Answer::result` with the JSON text of `result`, or `Answer::Error`; [`json_rpc`](countersign::reader::json_rpc) writes and reads the bodies |
-//! | `Get`, `Post` | Esplora, which reads Bitcoin; gRPC-web | `Answer::http` with any status |
+//! | `JsonRpc` | EVM chains, a Bitcoin node | `Answer::result` with the JSON text of `result`, or `Answer::Error`; [`json_rpc`](countersign::reader::json_rpc) writes and reads the bodies |
+//! | `Get`, `Post` | an Esplora server of Bitcoin, Sui's gRPC-web | `Answer::http` with any status |
 //! | any | | `Answer::Failed` if no complete response came: it says nothing about the chain |
 //!
 //! ```

@@ -79,7 +79,7 @@ macro_rules! with_limits {
             bitcoin: BitcoinLimits of Bitcoin {
                 /// Longest source timelock, in blocks.
                 timelock: Number = 576,
-                /// Highest fee rate, in sat/vB.
+                /// Highest fee rate, in sat/vB, also of a wallet context that the caller fills in.
                 fee_rate: Number = 1_000,
             }
             /// Limits of orders that are paid on Solana.

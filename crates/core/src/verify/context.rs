@@ -392,7 +392,7 @@ fn owner(asset: &Asset, leg: &RequestedLeg, at: &str) -> Result<Option<Account>,
 fn owner_of_payout(asset: &Asset, leg: &RequestedLeg) -> Result<Account, Refusal> {
     const AT: &str = "/destination/owner";
     if let Some(delegate) = &leg.delegate {
-        if matches!(asset.chain.family(), Family::Tron | Family::Solana | Family::Sui) {
+        if !asset.chain.family().has_delegates() {
             return Err(At::REQUEST.refuse_below(Code::DelegateNotSupported, "/destination/delegate").with_actual(delegate));
         }
         party(asset, delegate, "/destination/delegate")?;

@@ -3,7 +3,7 @@
 //! | the wallet | what it gets | what comes back | where it goes |
 //! |---|---|---|---|
 //! | signs a payload: hardware module, remote service, multisig | [`requests`](crate::UnsignedOrder::requests): native payload, message, digest | a signature | [`attach`](crate::UnsignedOrder::attach) with the request's id, or [`sign_with_fn`](crate::UnsignedOrder::sign_with_fn) for all |
-//! | the same, over text (QR codes, files, JSON) | the same | text in [one of the family's forms](crate::UnsignedOrder::attach_text) | [`attach_text`](crate::UnsignedOrder::attach_text) |
+//! | the same, over text (QR codes, files, JSON) | the same | text in [one of the family's forms](#what-goes-out-and-comes-back-by-family) | [`attach_text`](crate::UnsignedOrder::attach_text) |
 //! | signs a PSBT | the `psbt` of the payload | the signed PSBT | `attach` under any input's id: it has the signatures of all inputs |
 //! | returns the signed transaction: `eth_signTransaction`, Solana wallets, PSBT devices | the same | its bytes | [`attach_transaction`](crate::UnsignedOrder::attach_transaction), which takes all signatures |
 //! | sends by itself: browser, mobile, WalletConnect | the calls of the [`deposit`](crate::VerifiedOrder::deposit) | a transaction | [`matches`](crate::VerifiedOrder::matches) with the native type, [`matches_bytes`](crate::VerifiedOrder::matches_bytes) with bytes |
@@ -179,8 +179,9 @@
 //!
 //! # What goes out and comes back, by family
 //!
-//! The page of each family has a table under "External wallets" (see [`evm`](crate::evm#external-wallets), for example): what its `deposit()`
-//! gives to a wallet, and the forms in which signatures and transactions come back. Its module `received` reads a signed transaction in the
-//! forms in which wallets and nodes return it.
+//! The page of each family has a table of what its `deposit()` gives to a wallet, and of the forms in which signatures and transactions come
+//! back: [`evm`](crate::evm#external-wallets), [`tron`](crate::tron#external-wallets), [`starknet`](crate::starknet#external-wallets),
+//! [`solana`](crate::solana#external-wallets), [`sui`](crate::sui#external-wallets), [`bitcoin`](crate::bitcoin#external-wallets). Its module
+//! `received` reads a signed transaction in the forms in which wallets and nodes return it.
 //!
 //! Specification: `docs/spec/batch.md#external-transactions`.

@@ -1,11 +1,12 @@
 //! The policy: the limits of what the wallet signs.
 //!
-//! [`Policy::default`](crate::Policy) is meant for a wallet with a person in front of it. A file contains any of these members. What is
-//! missing keeps its default. An unknown member is refused, because a misspelt limit would not apply. Numbers are JSON integers.
+//! [`Policy::default`](crate::Policy) is meant for a wallet with a person in front of it. A policy file contains the limits of any family and
+//! the members of the table below. A missing member has its default. An unknown one is refused, because a misspelt limit would not apply.
+//! Numbers are JSON integers.
 //!
-//! In code, the limits of a family are the fields of a struct in [`trust`](crate::trust), which states the unit and the default of each. In a
-//! file their names begin with the family's: the member `evm_gas_limit` is the field `policy.evm.gas_limit` of
-//! [`EvmLimits`](crate::trust::EvmLimits). The other members are:
+//! The limits of a family are the fields of its struct in [`trust`](crate::trust), with unit and default. In a file, a limit has the family's
+//! name in front: `policy.evm.gas_limit` of [`EvmLimits`](crate::trust::EvmLimits) is the member `evm_gas_limit`.
+//! `docs/spec/batch.md#policy-file` lists all of them.
 //!
 //! | member | unit | default | meaning |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! Refunds and redemptions, in every family, from an order record alone.
+//! Refunds and redemptions, from an order record alone.
 //!
 //! A [`Recovery`](crate::recover::Recovery) needs no service: the record names the HTLC, and the pinned registry its contract. It is prepared
 //! with what the wallet adds, and signed as an order is. On account chains anybody may send it, because the contract pays the party that it

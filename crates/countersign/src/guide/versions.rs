@@ -1,4 +1,4 @@
-//! Features: which versions of a chain's own crates work with this one, and what to do with other versions.
+//! Features, which versions of a chain's own crates work with this one, and what to do with other versions.
 //!
 //! Rust treats the types of two major versions of a crate as different types; before 1.0, those of two minor versions. With a version of
 //! the second column, pass values of the wallet's SDK in and out as they are. With any other version, use the last column: bytes, text or a

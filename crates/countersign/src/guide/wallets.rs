@@ -1,5 +1,6 @@
-//! The wallet context, `TxContext`: what only the wallet knows and `prepare` needs. The page of each family has the fields of its own, under
-//! "Wallet context": see [`evm`](crate::evm#wallet-context), for example.
+//! The wallet context, `TxContext`: what only the wallet knows and `prepare` needs. The page of each family has a table of its fields:
+//! [`evm`](crate::evm#wallet-context), [`tron`](crate::tron#wallet-context), [`starknet`](crate::starknet#wallet-context),
+//! [`solana`](crate::solana#wallet-context), [`sui`](crate::sui#wallet-context), [`bitcoin`](crate::bitcoin#wallet-context).
 //!
 //! `prepare` borrows the verified order, so call it again with other values whenever nonce or fees change. If an order offers a gasless
 //! path, [`FundingPath`](crate::FundingPath) chooses: `Gasless` needs nothing from the wallet, a context by itself is the self-funded
@@ -13,7 +14,19 @@
 //! with the account that sends and pays: `recovery.prepare(context.sent_by(account))`. On Bitcoin and Litecoin it takes a
 //! [`Payout`](crate::bitcoin::recover::Payout) instead, because the coins need a destination.
 //!
-//! A field without a default is read from a node for the account that sends, from the clock, or from a simulation, as the table says.
+//! A required field is read from a node for the account that sends, from the clock, or from a simulation, as the table says.
+//!
+//! ```
+//! # #[cfg(feature = "evm")] {
+//! use countersign::evm::{ApprovalStep, TxContext};
+//!
+//! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of
+//! // exactly the amount.
+//! let context = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000)
+//!     .with_approval(ApprovalStep::Exact);
+//! assert_eq!(context.nonce, 7);
+//! # }
+//! ```
 //!
 //! # As JSON
 //!
@@ -27,15 +40,3 @@
 //! - Any other member is refused by its name, as a misspelt one would be ignored.
 //!
 //! The program and the bindings read another form, which is described in `docs/spec/batch.md#wallet-contexts`.
-//!
-//! ```
-//! # #[cfg(feature = "evm")] {
-//! use countersign::evm::{ApprovalStep, TxContext};
-//!
-//! // Nonce 7, at most 30 gwei per gas, 1 gwei of it for the proposer, and an approval of
-//! // exactly the amount.
-//! let context = TxContext::eip1559(7, 30_000_000_000, 1_000_000_000)
-//!     .with_approval(ApprovalStep::Exact);
-//! assert_eq!(context.nonce, 7);
-//! # }
-//! ```

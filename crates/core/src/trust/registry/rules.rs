@@ -70,12 +70,11 @@ pub(super) fn check_solver(contracts: &Contracts, chain: &str, account: &Account
     }
 }
 
-/// Returns whether two assets may share their HTLC. On EVM, Tron and Starknet chains an HTLC holds one token, so what is signed
-/// would be the same for both, and only what is shown would differ.
+/// Returns whether two assets may share their HTLC. Where an HTLC holds one token, what is signed would be the same for both, and only what
+/// is shown would differ.
 pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
     let token = |asset: &Asset| asset.token.as_ref().and_then(|token| token.account.clone());
-    !matches!(a.chain.family(), Family::Evm | Family::Tron | Family::Starknet)
-        || (token(a) == token(b) && a.record.decimals == b.record.decimals)
+    !a.chain.family().is_htlc_of_one_token() || (token(a) == token(b) && a.record.decimals == b.record.decimals)
 }
 
 /// An entry that another one contradicts.
