@@ -118,8 +118,8 @@ fn template(path: &str, family: &str) -> Option<String> {
 
 /// Returns whether somebody writes this file, and whether it is neither prose nor a test.
 fn is_written_code(file: &str) -> bool {
-    let other =
-        [".md", ".txt", ".lock", ".svg", ".json", ".jsonl"].iter().any(|end| file.ends_with(end)) && !file.ends_with("/package.json");
+    let other = [".md", ".txt", ".lock", ".svg", ".json", ".jsonl", "/tests.rs"].iter().any(|end| file.ends_with(end))
+        && !file.ends_with("/package.json");
     let folder = ["tests/", "test/", "examples/", "docs/", ".ci/neighbours/"].iter().any(|part| file.contains(part));
     !other && !folder
 }
