@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
+use countersign_chains::profile::known_chain;
 use sha2::{Digest, Sha256};
 
 use crate::chains::{Change, Event, Terms};
@@ -303,9 +304,12 @@ fn quick_limit(world: &World, side: &Side) -> Option<u64> {
     is_fresh.then(|| paid.height.saturating_add(side.timelock.div_ceil(8).saturating_mul(5)))
 }
 
-/// Returns whether the timelock of a side has expired.
+/// Returns whether the timelock of a side has expired. It counts blocks or, on Sui, milliseconds.
 fn is_over(world: &World, side: &Side) -> bool {
     let (Some(paid), Ok(chain)) = (&side.initiated, world.chain_of(&side.asset)) else { return false };
-    let height = chain.engine().height();
-    height > paid.height.saturating_add(side.timelock)
+    let name = side.asset.split(':').next().unwrap_or_default();
+    if known_chain(name).is_some_and(|known| known.profile.family.timelock_unit() == "ms") {
+        return world.clock.millis() > paid.at.saturating_add(side.timelock);
+    }
+    chain.engine().height() > paid.height.saturating_add(side.timelock)
 }
