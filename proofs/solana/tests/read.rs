@@ -1,7 +1,7 @@
 //! Tests what countersign reads of a swap that the virtual machine has executed, in every form of the programs.
 //!
 //! The machine's accounts and transactions are put on the chain of `countersign-testkit`, which answers like a node. The
-//! sandbox has litesvm behind a node's own interface, with the programs of the client generation.
+//! sandbox has litesvm behind a node's own interface, where `sandbox/tests/solana/records.rs` pays and ends some of these orders.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,5 +11,6 @@
 )]
 
 mod front;
+mod records;
 mod scene;
 mod swaps;

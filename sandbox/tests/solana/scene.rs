@@ -8,7 +8,10 @@ use countersign::{
     Funded, Leg, OrderRecord, Policy, Registry, Unsigned, Verified,
     chains::UnixTime,
     evidence::{HtlcState, ObservedAt, VerifiedTerms},
-    json as tree, recover,
+    json as tree,
+    reader::HtlcQuorum,
+    recover,
+    solana::{Key, SignedOrder},
 };
 use countersign_client::{Response, Transport, TransportError};
 use countersign_json::line::Case;
@@ -82,6 +85,32 @@ pub fn token_account(role: &str) -> String {
     Address::find_program_address(&[owner.as_ref(), tokens.as_ref(), mint.as_ref()], &program).0.to_string()
 }
 
+/// Returns the wallet's connection to a cluster.
+pub fn connect(solana: Solana, chain: &str, registry: &Registry) -> Nodes<Front> {
+    let endpoints = Endpoints::new(vec![Endpoint::parse("https://sandbox.example").unwrap()]).unwrap();
+    Nodes::new(Front(Mutex::new(solana)), NodeConfig::new().with(chain, endpoints), registry)
+}
+
+pub fn signed(unsigned: Unsigned, key: &Key) -> SignedOrder {
+    let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
+    unsigned.sign(key).unwrap();
+    unsigned.finish().unwrap()
+}
+
+/// Sends a transaction twice, as an interrupted driver would.
+pub async fn send(nodes: &Nodes<Front>, chain: &str, signed: SignedOrder) -> Result<String, NodeError> {
+    let [kept] = countersign::Signed::from(signed).broadcasts().try_into().unwrap();
+    nodes.broadcast(chain, &kept.id, &kept.payload).await?;
+    nodes.broadcast(chain, &kept.id, &kept.payload).await?;
+    Ok(kept.id)
+}
+
+/// Returns whether the wallet regards the solver's payment as funded.
+pub fn judged(nodes: &Nodes<Front>, terms: &VerifiedTerms, quorum: &HtlcQuorum, registry: &Registry) -> Result<(), &'static str> {
+    let rule = registry.chains().find(|chain| chain.name() == terms.destination.chain).unwrap().profile.finality;
+    Funded::judge(terms, quorum, &rule, nodes.transport().now()).map(|_| ()).map_err(|hold| hold.code().name())
+}
+
 pub struct Scene {
     pub chain: &'static str,
     pub source: Terms,
@@ -119,8 +148,7 @@ impl Scene {
                 "assets": [{"asset": source.asset, "balance": "1", "virtual_balance": "1"}, {"asset": destination.asset, "balance": "1", "virtual_balance": "1"}]}],
         });
         let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
-        let endpoints = Endpoints::new(vec![Endpoint::parse("https://sandbox.example").unwrap()]).unwrap();
-        let nodes = Nodes::new(Front(Mutex::new(solana)), NodeConfig::new().with(chain, endpoints), &registry);
+        let nodes = connect(solana, chain, &registry);
         Self { chain, source, destination, registry, nodes, is_v1: false }
     }
 
@@ -192,25 +220,19 @@ impl Scene {
         countersign::verify_record(proposal, &self.registry, &Policy::default()).unwrap().terms
     }
 
-    fn key(role: &str) -> countersign::solana::Key {
-        countersign::solana::Key::from_seed(&accounts::key(role))
+    fn key(role: &str) -> Key {
+        Key::from_seed(&accounts::key(role))
     }
 
     /// Prepares, signs and sends the deposit. Without gas, it goes through the service.
     pub async fn pay(&self, is_gasless: bool) -> Result<String, NodeError> {
         let order = self.verified(is_gasless);
         let unsigned = self.nodes.prepare(&order, self.chain, "", Speed::Normal, &Policy::default()).await?;
-        let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
-        unsigned.sign(&Self::key(USER)).unwrap();
-        let signed = unsigned.finish().unwrap();
+        let signed = signed(unsigned, &Self::key(USER));
         if let Some(body) = signed.gasless() {
             return Ok(self.with(|solana| solana.initiate(&self.source, &body.signature)).unwrap());
         }
-        let [kept] = countersign::Signed::from(signed).broadcasts().try_into().unwrap();
-        self.nodes.broadcast(self.chain, &kept.id, &kept.payload).await?;
-        // Sends twice, as an interrupted driver would.
-        self.nodes.broadcast(self.chain, &kept.id, &kept.payload).await?;
-        Ok(kept.id)
+        send(&self.nodes, self.chain, signed).await
     }
 
     /// Redeems the destination or refunds the source, as the wallet.
@@ -232,11 +254,7 @@ impl Scene {
         };
         let (recovery, user) = (recover::Recovery::Solana(recovery), address(USER));
         let unsigned = self.nodes.prepare_recovery(&recovery, self.chain, &user, Speed::Normal, &Policy::default()).await?;
-        let Unsigned::Solana(mut unsigned) = unsigned else { panic!("a transaction of Solana") };
-        unsigned.sign(&Self::key(USER)).unwrap();
-        let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
-        self.nodes.broadcast(self.chain, &kept.id, &kept.payload).await?;
-        Ok(kept.id)
+        send(&self.nodes, self.chain, signed(unsigned, &Self::key(USER))).await
     }
 
     pub async fn read(&self, leg: Leg) -> HtlcState {
@@ -253,9 +271,7 @@ impl Scene {
     pub async fn judge(&self) -> Result<(), &'static str> {
         let terms = self.terms();
         let quorum = self.nodes.htlc(&terms.destination).await.unwrap();
-        let rule = self.registry.chains().find(|chain| chain.name() == self.chain).unwrap().profile.finality;
-        let now = self.nodes.transport().now();
-        Funded::judge(&terms, &quorum, &rule, now).map(|_| ()).map_err(|hold| hold.code().name())
+        judged(&self.nodes, &terms, &quorum, &self.registry)
     }
 }
 

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_chains::swap_id;
 use countersign_proofs_solana::machine;
+use litesvm::LiteSVM;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use solana_account::{AccountSharedData, ReadableAccount, WritableAccount};
@@ -104,7 +105,13 @@ impl Solana {
     /// or `solana_localnet`. `cluster` is its name to clients, for example `mainnet` or `localnet`.
     #[must_use]
     pub fn new(chain: &str, cluster: &str, clock: Arc<Clock>) -> Self {
-        let bank = Bank::new(machine(NATIVE, TOKENS), genesis(chain, cluster), clock);
+        Self::of(machine(NATIVE, TOKENS), chain, cluster, clock)
+    }
+
+    /// Does the same with a virtual machine that may have other programs and accounts.
+    #[must_use]
+    pub fn of(machine: LiteSVM, chain: &str, cluster: &str, clock: Arc<Clock>) -> Self {
+        let bank = Bank::new(machine, genesis(chain, cluster), clock);
         let number = swap_id::solana_chain_id(cluster).map_or(104, |(number, _)| number);
         let keys = [USER, SOLVER, RELAYER].map(|role| (keypair(role).pubkey(), accounts::key(role))).into_iter().collect();
         let (chain, cluster, open, events) = (chain.to_owned(), cluster.to_owned(), BTreeMap::new(), Vec::new());
