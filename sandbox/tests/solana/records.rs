@@ -1,15 +1,16 @@
 //! Orders of the fixtures, whose transactions @solana/web3.js compiled. `countersign-node` pays and ends those of the
-//! audited programs.
+//! audited programs, and sends redemptions with a durable nonce.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign::evidence::{HtlcState, VerifiedTerms};
-use countersign::solana::Key;
 use countersign::solana::address::{TOKEN_PROGRAM, associated_token_account};
 use countersign::solana::read::SwapLocation;
-use countersign::{Leg, OrderRecord, Policy, SecretHash, chains::swap_id, json as tree, recover};
+use countersign::solana::solana_hash::Hash;
+use countersign::solana::{DurableNonce, Key, SignedOrder, TxContext};
+use countersign::{Leg, OrderRecord, Policy, SecretHash, Unsigned, chains::swap_id, json as tree, recover};
 use countersign_json::line::Case as JsonCase;
 use countersign_node::{NodeError, Nodes, Speed};
 use countersign_proofs_solana::{audited_machine, machine, rent};
@@ -21,9 +22,10 @@ use serde_json::{Value, json};
 use solana_account::Account;
 use solana_address::Address;
 
-use super::scene::{Front, SECRET, SOL, ask, connect, judged, send, signed};
+use super::scene::{Front, SECRET, SOL, ask, call, connect, judged, send, signed};
 
 const CHAIN: &str = "solana_testnet";
+const NONCE: Address = Address::new_from_array([0x71; 32]);
 /// The slots from the newest final one to the newest.
 const LAG: u64 = 4;
 
@@ -70,6 +72,9 @@ fn order(form: &str) -> Order {
     let mut put = |key: Address, owner: Address, data: Vec<u8>| {
         svm.set_account(key, Account { lamports: rent(165), data, owner, executable: false, rent_epoch: u64::MAX }).unwrap();
     };
+    // The version, that it is initialized, the authority, the nonce, and the fee of a signature.
+    let nonce = [&[1, 0, 0, 0, 1, 0, 0, 0][..], &stranger().address().to_bytes(), &[0x5a; 32], &5_000_u64.to_le_bytes()].concat();
+    put(NONCE, Address::default(), nonce);
     if let Some(token) = place.htlc.token {
         let account = associated_token_account(owner, token.mint, TOKEN_PROGRAM).unwrap();
         put(account, TOKEN_PROGRAM, token_account(token.mint, owner, place.swap.amount + 3).data);
@@ -174,4 +179,55 @@ async fn an_order_of_the_audited_programs_is_refunded_after_its_timelock_and_not
         assert_eq!(order.has(order.place.swap.initiator), before + order.place.swap.amount + rent, "{form}");
         assert_eq!(order.read().await, HtlcState::Refunded { transaction: Some(id) }, "{form}");
     }
+}
+
+/// The network uses up the nonce of a transaction that fails, too. A transaction whose nonce is used up before its
+/// block is in no block.
+#[tokio::test]
+async fn a_nonce_is_used_by_one_transaction() {
+    let order = order(FORMS[0]);
+    order.fund().await;
+    let made_by = |key: &Key, redeems: bool, nonce: Hash| -> SignedOrder {
+        let recover::Recovery::Solana(recovery) = order.recovery(redeems) else { panic!("a recovery of Solana") };
+        let context = TxContext::new().with_nonce(DurableNonce::new(NONCE, nonce)).sent_by(key.address());
+        signed(Unsigned::Solana(recovery.prepare(context).unwrap()), key)
+    };
+    let made = |redeems: bool, nonce: Hash| made_by(&stranger(), redeems, nonce);
+    let is_refused = async |transaction: SignedOrder| {
+        let sent = send(&order.nodes, CHAIN, transaction).await;
+        assert!(matches!(&sent, Err(NodeError::Rejected { .. })) && format!("{sent:?}").contains("stores another nonce"), "{sent:?}");
+    };
+    let stored = || {
+        let account = order.ask("getAccountInfo", json!([NONCE.to_string(), {"encoding": "base64"}]));
+        let data = STANDARD.decode(account["value"]["data"][0].as_str().unwrap()).unwrap();
+        Hash::new_from_array(data[40..72].try_into().unwrap())
+    };
+    let shown = |id: &str| order.ask("getTransaction", json!([id]));
+
+    let (first, before) = (stored(), order.has(order.place.swap.redeemer));
+    assert_eq!(first.to_bytes(), [0x5a; 32]);
+    is_refused(made(true, Hash::default())).await;
+    // Only its authority may use it.
+    let foreign = made_by(&Key::from_seed(&[8; 32]), true, first);
+    let params = json!([STANDARD.encode(&foreign.transactions()[0].bytes), {"encoding": "base64"}]);
+    let refused = call(&mut *order.nodes.transport().0.lock().unwrap(), "sendTransaction", params);
+    assert_eq!(refused["error"]["data"]["err"], "BlockhashNotFound");
+    is_refused(foreign).await;
+    // The refund is too early.
+    let id = send(&order.nodes, CHAIN, made(false, first)).await.unwrap();
+    order.mine(1 + LAG);
+    assert!(shown(&id)["meta"]["err"].is_object());
+    let second = stored();
+    assert_ne!(second, first);
+    is_refused(made(true, first)).await;
+    let (redemption, refund) = (made(true, second), made(false, second));
+    // No blockhash would be valid for so long.
+    order.mine(1_000);
+    send(&order.nodes, CHAIN, redemption).await.unwrap();
+    let late = send(&order.nodes, CHAIN, refund).await.unwrap();
+    order.mine(1 + LAG);
+    assert_eq!(order.has(order.place.swap.redeemer), before + order.place.swap.amount);
+    assert_eq!(shown(&late), Value::Null);
+    assert!(![first, second].contains(&stored()));
+    is_refused(made(false, second)).await;
 }

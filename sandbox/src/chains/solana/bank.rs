@@ -18,6 +18,7 @@ use solana_transaction::versioned::VersionedTransaction;
 use solana_transaction_error::TransactionError;
 
 use super::htlc::{TOKEN, token_account};
+use super::nonce;
 use crate::clock::Clock;
 
 /// The first slot. It is plausible for mainnet, and later than the slots in which its features were activated.
@@ -218,6 +219,17 @@ impl Bank {
         found.filter(|block| slot.saturating_sub(block.slot) < MAX_AGE || now.saturating_sub(block.time) < MIN_AGE_SECONDS)
     }
 
+    /// Returns the account whose nonce a message has in place of a blockhash, if the account has it in a slot.
+    fn nonce(&self, message: &VersionedMessage, slot: u64) -> Option<Address> {
+        let key = nonce::account_of(message)?;
+        self.account(&key, slot).filter(|account| nonce::is_stored(account, message)).map(|_| key)
+    }
+
+    /// Returns whether a message can be in the block after a slot.
+    fn is_current(&self, message: &VersionedMessage, slot: u64) -> bool {
+        self.find_blockhash(message.recent_blockhash(), slot).is_some() || self.nonce(message, slot).is_some()
+    }
+
     pub(super) fn pending(&self) -> usize {
         self.pending.len()
     }
@@ -338,9 +350,13 @@ impl Bank {
 
     fn run(&mut self, transaction: VersionedTransaction) {
         let signature = id(&transaction);
-        if self.places.contains_key(&signature) {
+        let (message, tip) = (&transaction.message, self.tip());
+        // A transaction before it may have used its nonce.
+        let is_late = nonce::account_of(message).is_some() && !self.is_current(message, tip);
+        if self.places.contains_key(&signature) || is_late {
             return;
         }
+        let nonce = self.nonce(message, tip);
         let keys = transaction.message.static_account_keys().to_vec();
         let before: Vec<_> = keys.iter().map(|key| self.current(key)).collect();
         let tokens = self.tokens(&keys);
@@ -351,6 +367,11 @@ impl Bank {
         // A transaction that pays no fee is not in any block.
         if meta.signature != signature {
             return;
+        }
+        // Of a transaction that fails, only the fee and the nonce are used.
+        if let Some((key, mut account)) = nonce.filter(|_| error.is_some()).and_then(|key| Some((key, self.current(&key)?))) {
+            nonce::advance(&mut account);
+            let _ = self.svm.set_account(key, account.into());
         }
         let after: Vec<_> = keys.iter().map(|key| self.current(key)).collect();
         let lamports = [&before, &after].map(|accounts| accounts.iter().map(lamports_of).collect());
@@ -418,7 +439,7 @@ impl Bank {
     /// Simulates a transaction on the state of a slot. Signatures are not verified.
     pub(super) fn simulate(&mut self, transaction: &VersionedTransaction, slot: u64) -> Simulated {
         let refused = |error| Simulated { slot, error: Some(error), meta: TransactionMetadata::default(), accounts: BTreeMap::new() };
-        if self.find_blockhash(transaction.message.recent_blockhash(), slot).is_none() {
+        if !self.is_current(&transaction.message, slot) {
             return refused(TransactionError::BlockhashNotFound);
         }
         if self.places.contains_key(&id(transaction)) {
@@ -438,8 +459,8 @@ impl Bank {
     pub(super) fn submit(&mut self, transaction: VersionedTransaction) {
         let signature = id(&transaction);
         let is_known = self.places.contains_key(&signature) || self.is_pending(&signature);
-        let is_recent = self.find_blockhash(transaction.message.recent_blockhash(), self.tip()).is_some();
-        if !is_known && is_recent && calls_loader(&transaction.message).is_none() && self.pending.len() < MAX_PENDING {
+        let is_current = self.is_current(&transaction.message, self.tip());
+        if !is_known && is_current && calls_loader(&transaction.message).is_none() && self.pending.len() < MAX_PENDING {
             self.pending.push(transaction);
         }
     }

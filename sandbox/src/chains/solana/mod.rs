@@ -2,12 +2,13 @@
 //!
 //! Litesvm executes transactions. It checks signatures, fees and rent, and runs the real system, token and associated
 //! token programs. Slots, blockhashes, commitments and history are simulated here. Programs cannot be deployed.
-//! Durable nonces and lookup tables are not supported.
+//! Lookup tables are not supported.
 //!
 //! - A block is confirmed by the next one and final after four. Each commitment has its own state, on which
 //!   simulations run.
 //! - A blockhash is valid for 150 blocks. It is also valid for at least a minute of the clock, even if blocks come
 //!   faster than every 400 ms, unless 150 or more blocks are made at once.
+//! - A durable nonce takes a blockhash's place until it is advanced, which a transaction that fails does too.
 //! - The newest 16,384 transactions are kept.
 
 mod bank;
@@ -15,6 +16,7 @@ mod engine;
 mod front;
 mod htlc;
 mod lies;
+mod nonce;
 mod subscriptions;
 
 pub use engine::Solana;
