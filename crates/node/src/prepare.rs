@@ -180,7 +180,8 @@ impl<T: Transport> Nodes<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`], or another [`NodeError`] if too few endpoints agree.
+    /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`](countersign::Code::ReceiverNotPayable), or another [`NodeError`] if
+    /// too few endpoints agree.
     pub async fn check_offline(&self, recovery: &Recovery, chain: &str, rent_sponsor: &str) -> Result<(), NodeError> {
         match (recovery, chain, rent_sponsor) {
             #[cfg(feature = "solana")]
@@ -211,8 +212,8 @@ impl<T: Transport> Nodes<T> {
     /// # Errors
     ///
     /// Returns the same errors as [`Nodes::prepare`]. Also returns [`NodeError::Refused`] if `sent` is not a transaction of the chain with
-    /// the stored id: with [`Code::TransactionMalformed`] on Bitcoin-like chains, and with
-    /// [`Code::TransactionMismatch`] or a code of what cannot be decoded elsewhere. Tron does not
+    /// the stored id: with [`Code::TransactionMalformed`](countersign::Code::TransactionMalformed) on Bitcoin-like chains, and with
+    /// [`Code::TransactionMismatch`](countersign::Code::TransactionMismatch) or a code of what cannot be decoded elsewhere. Tron does not
     /// need the transaction.
     pub async fn prepare_replacement(
         &self,
