@@ -94,7 +94,7 @@ fn the_first_page_has_few_names() {
         }
     }
     assert!(names.iter().any(|name| name == "Proposal") && names.iter().any(|name| name == "trust"), "{names:?}");
-    // One of them stands for the modules of all families.
+    // `families::*` has one module for each family.
     let count = names.len() + FAMILIES.len() - 1;
     assert!(names.iter().any(|name| name == "families::*") && count <= MAX_NAMES, "{count} names: {names:?}");
 }

@@ -18,8 +18,8 @@ pub(crate) struct Family {
     pub(crate) start: fn(Start<'_>) -> Result<Box<dyn Engine>, String>,
     /// The routes of the tour: swaps in both directions.
     pub(crate) tour: &'static [[&'static str; 2]],
-    /// The lies that only concern this family, in rounds. Among lies of one kind, those of all families' first rounds
-    /// are listed first.
+    /// The lies that only concern this family, each group with a number. In the list of lies of one kind, the groups of
+    /// all families are sorted by it.
     pub(crate) lies: &'static [(u8, &'static [Lie])],
     /// The lies that all families share, where a route of this family shows them too.
     pub(crate) variants: &'static [Variant],

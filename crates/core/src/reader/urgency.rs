@@ -1,12 +1,12 @@
-//! How far a redemption or a refund goes to be included soon.
+//! Which fee a redemption or a refund offers, and whether it is sent without a preflight.
 
-/// Whether a transaction can wait for what the chain and the policy agree on.
+/// Whether a transaction can wait until the policy allows the fee that the chain asks for, and until enough endpoints have simulated it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "it can wait or it cannot")]
 pub enum Urgency {
-    /// It shows the secret for the first time, or it is a refund.
+    /// It is a refund, or it makes the secret public.
     CanWait,
-    /// The secret is out: a slow redemption, and one whose outcome is unknown, is better than none.
+    /// The secret is public already, so that a redemption with a low fee or an unknown outcome is better than none.
     SecretIsOut,
 }
 
@@ -18,7 +18,7 @@ impl Urgency {
         if matches!(self, Self::SecretIsOut) && asked > limit && min <= limit { limit } else { asked }
     }
 
-    /// Returns what a preflight says. Once the secret is out, one that too few endpoints answer stops nothing.
+    /// Returns the result of a preflight. Once the secret is public, a preflight that too few endpoints answer is no error.
     ///
     /// # Errors
     ///

@@ -39,13 +39,13 @@ pub trait JsonFamily: ChainFamily {
     const SIGNATURES: &'static [&'static [Input]] = &[];
     /// The members of the artefacts.
     const ARTEFACT_MEMBERS: ArtefactMembers;
-    /// The form of a key, for people.
+    /// What the text of a key looks like, for messages.
     const KEY_FORM: &'static str;
     /// The members in which wallets and nodes return a transaction beside other values.
     const WRAPPERS: &'static [&'static str] = &[];
     /// Where a transaction says that it failed: in itself, or beside it.
     const OUTCOME_AT: &'static str = "/calls";
-    /// The name of the chains, and a wallet context of a recovery on one of them, for people.
+    /// The name of the chains, and an example of a wallet context for a recovery on one of them, for the help.
     const RECOVERY_EXAMPLE: (&'static str, &'static str);
 
     /// Reads a wallet context. The locations of refusals begin with that of the context, `/wallet`.
