@@ -166,6 +166,20 @@ fn every_change_meets_its_own_refusal_or_warning() {
     assert!(wrongs.is_empty(), "{} cases:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
+/// The rules of the source are those of each family, and the rule of the destination is core's: both follow one value.
+#[test]
+fn a_delegate_is_refused_where_the_family_has_none() {
+    for family in families() {
+        let is_refused = |change: &Change| match &change.verdict {
+            Verdict::Refused { code, at } => code == "delegate_not_supported" && at == "/request/source/delegate",
+            Verdict::Warned(_) => false,
+        };
+        let names_one = |case: &Case| Tree::parse(&case.input).at("/request/source/delegate").is_some_and(|value| value.text() != "null");
+        let (refused, accepted) = (changes(family).iter().any(is_refused), bases(family).values().any(names_one));
+        assert_eq!((refused, accepted), (!family.has_delegates(), family.has_delegates()), "{family}");
+    }
+}
+
 #[test]
 fn ids_are_unique() {
     let mut seen = BTreeSet::new();
