@@ -95,21 +95,15 @@ impl<T: Transport> Nodes<T> {
     }
 }
 
-/// What a connected chain does in a way of its own. A default is that of families in which there is nothing to ask.
+/// What a connected chain does in a way of its own. Every family states both, because a default would let a new one through unasked.
 pub(crate) trait FamilyChain {
     type Family: ChainFamily;
 
     /// Returns whether a transaction paid an order by its effect: see [`Nodes::find_payment`].
-    async fn paid(&self, order: &VerifiedOrder<Self::Family>, id: &str) -> Result<bool, NodeError> {
-        let _ = (order, id);
-        Ok(false)
-    }
+    async fn paid(&self, order: &VerifiedOrder<Self::Family>, id: &str) -> Result<bool, NodeError>;
 
     /// Checks that the chain accepts who has signed a payment: see [`Nodes::check_signed`].
-    async fn check_signed(&self, order: &SignedOrder<Self::Family>) -> Result<(), NodeError> {
-        let _ = order;
-        Ok(())
-    }
+    async fn check_signed(&self, order: &SignedOrder<Self::Family>) -> Result<(), NodeError>;
 }
 
 /// Gives a chain the methods that those of all families share.

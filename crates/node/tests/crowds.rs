@@ -22,7 +22,7 @@ fn numbered(terms: &HtlcTerms, number: u32) -> HtlcTerms {
 }
 
 /// Orders that are read together share requests, and few requests run concurrently.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_thousand_orders_take_few_requests() {
     let terms = terms().destination;
     let order = |number| numbered(&terms, number);
@@ -47,7 +47,7 @@ async fn a_thousand_orders_take_few_requests() {
 }
 
 /// A cancelled read does not lose the answers of others. They send again, or get an error.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_that_gives_up_keeps_nobody_waiting() {
     let terms = terms().destination;
     let order = |number| numbered(&terms, number);
@@ -77,7 +77,7 @@ async fn one_that_gives_up_keeps_nobody_waiting() {
 }
 
 /// A driver that is dropped while many reads wait leaves the endpoint free for the next driver.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_crowd_that_is_dropped_frees_the_endpoint() {
     let terms = terms().destination;
     let orders: Vec<_> = (1..=60).map(|number| numbered(&terms, number)).collect();

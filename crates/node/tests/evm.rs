@@ -36,7 +36,7 @@ fn chain() -> Chain {
     Chain::funded(&terms().destination)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for count in [1, 2, 3] {
@@ -54,7 +54,7 @@ async fn a_funded_order_is_evidence() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_round_trips_per_endpoint_and_its_identity_in_the_first() {
     let nodes = nodes(chain(), 1);
     let terms = terms();
@@ -73,7 +73,7 @@ async fn three_round_trips_per_endpoint_and_its_identity_in_the_first() {
     assert!(reads.iter().all(|(_, _, params)| params.as_array().unwrap().last().unwrap()["requireCanonical"] == true));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_young_payment_is_not_final() {
     let young = chain().with(|evm| {
         evm.safe = Some(INITIATED - 1);
@@ -101,7 +101,7 @@ async fn a_young_payment_is_not_final() {
     assert_eq!((seen.agreed, seen.is_safe), (2, false));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_without_marks_is_never_final_by_them() {
     let without = chain().lying(|_, method, params| {
         let is_mark = method == "eth_getBlockByNumber" && (params[0] == "safe" || params[0] == "finalized");
@@ -115,7 +115,7 @@ async fn a_chain_without_marks_is_never_final_by_them() {
     assert_eq!(judge(ahead, 1).await.unwrap_err(), "destination_not_final");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_order_at_the_safe_block_is_no_mark() {
     let safe = json!(hash_of(LATEST - 32));
     let lie = move |_: &str, method: &str, params: &Value| {
@@ -126,7 +126,7 @@ async fn another_order_at_the_safe_block_is_no_mark() {
     assert!(!seen.is_safe);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_changed_term_holds_the_secret() {
     let changes: [(usize, U256); 5] = [
         (0, U256::from(0x1234_5678)),
@@ -154,7 +154,7 @@ async fn every_changed_term_holds_the_secret() {
     assert_eq!(judge(late, 1).await.unwrap_err(), "destination_no_time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_of_another_kind_is_unclear() {
     let orders = |result: Value| {
         chain().lying(move |_, method, params| {
@@ -184,7 +184,7 @@ async fn a_contract_of_another_kind_is_unclear() {
     assert_eq!(judge(orders(failing), 1).await.unwrap_err(), "node_error");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_of_the_older_layout_is_read_too() {
     let terms = terms();
     let [initiator, redeemer, initiated, timelock, amount, _] = chain().order.unwrap();
@@ -196,7 +196,7 @@ async fn an_order_of_the_older_layout_is_read_too() {
     assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }), "{state:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
     let [initiator, redeemer, initiated, timelock, amount, _] = chain().order.unwrap();
     let older = Some([U256::ZERO, initiator, redeemer, initiated, timelock, amount]);
@@ -221,7 +221,7 @@ async fn a_contract_of_another_generation_than_the_pinned_one_is_unclear() {
 }
 
 /// If no formula of the id is known, only the funding event shows the secret hash.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     let mut terms = terms();
     terms.destination.swap_id_recomputed = false;
@@ -251,7 +251,7 @@ async fn the_event_of_the_funding_shows_the_hash_that_the_id_does_not() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_says_how_an_order_ended() {
     let terms = terms();
     let (state, seen) = read_with(chain().redeemed(&terms.destination, SECRET), 2, &terms).await.unwrap().state().unwrap();
@@ -271,7 +271,7 @@ async fn the_event_says_how_an_order_ended() {
     assert_eq!(judge(both, 1).await.unwrap_err(), "destination_unclear");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forged_event_is_unknown() {
     let terms = terms();
     let destination = &terms.destination;
@@ -307,7 +307,7 @@ async fn a_forged_event_is_unknown() {
     assert_eq!(judge(many, 1).await.unwrap_err(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_of_other_chains_are_asked_for_no_order() {
     let nodes = nodes(chain().with(|evm| evm.chain_id = 10), 1);
     let error = nodes.evm("ethereum").unwrap().htlc(&terms().destination).await.unwrap_err();
@@ -320,7 +320,7 @@ async fn endpoints_of_other_chains_are_asked_for_no_order() {
     assert!(judge(one, 3).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bodies_that_are_no_answer_are_unknown() {
     let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     let bodies: Vec<(&str, u16, Vec<u8>)> = vec![
@@ -349,7 +349,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
     assert_eq!(judge(silent, 1).await.unwrap_err(), "transport_timeout");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn batches_with_missing_double_or_foreign_replies_are_unknown() {
     let change = |change: fn(&mut Vec<Value>)| {
         let honest = chain();
@@ -373,7 +373,7 @@ async fn batches_with_missing_double_or_foreign_replies_are_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn blocks_that_contradict_each_other_are_unknown() {
     let block = |which: &'static str, member: &'static str, value: Value| {
         let honest = chain();
@@ -406,7 +406,7 @@ async fn blocks_that_contradict_each_other_are_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_that_becomes_shorter_is_unknown() {
     let heights = std::sync::atomic::AtomicU64::new(0);
     let honest = chain();
@@ -426,7 +426,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     assert_eq!(error.code().name(), "node_went_back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enough_endpoints_must_agree() {
     let lie = |liars: &'static [&'static str]| {
         move |host: &str, method: &str, params: &Value| {
@@ -454,7 +454,7 @@ async fn enough_endpoints_must_agree() {
     assert_eq!(judge(one, 3).await.unwrap_err(), "destination_not_funded");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_worst_of_the_agreeing_endpoints_counts() {
     let honest = chain();
     let behind = chain().lying(move |host, method, params| {
@@ -466,7 +466,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 12));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = nodes(chain().answering(|_, _| Some(Ok((429, Vec::new())))), 2);
     assert!(nodes.has("ethereum") && !nodes.has("base"));

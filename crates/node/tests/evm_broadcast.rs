@@ -45,7 +45,7 @@ async fn broadcast(answers: &'static [(&'static str, i64, bool)]) -> Result<(), 
     nodes(chain().lying(lie), answers.len()).evm("ethereum").unwrap().broadcast(&kept.id, &kept.payload).await
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     assert!(broadcast(&[("ok", 0, false)]).await.is_ok());
     assert!(broadcast(&[("insufficient funds", -32_000, false), ("ok", 0, false), ("ok", 0, false)]).await.is_ok());
@@ -64,7 +64,7 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_the_kept_transaction_is_sent() {
     let (kept, _) = kept();
     let nodes = nodes(chain(), 1);
@@ -81,7 +81,7 @@ async fn only_the_kept_transaction_is_sent() {
     assert!(nodes.transport().seen.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn receipts_are_of_the_transaction_and_agreed_upon() {
     let id = hash_of(77);
     let good = json!({"transactionHash": id, "blockNumber": "0x10", "blockHash": hash_of(16), "status": "0x1"});

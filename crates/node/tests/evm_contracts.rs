@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::evm_wallet::{SENDER, chain};
 use crate::support::nodes;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_is_described_by_what_it_is() {
     let code = |code: &'static str| {
         let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
@@ -22,7 +22,7 @@ async fn a_contract_is_described_by_what_it_is() {
     assert_eq!(code("0x").await.code_hash, None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_is_compared_with_its_stored_description() {
     let check = async |kept: &Contracts, code: &'static str, ids: &[&str]| {
         let chain = chain().lying(move |_, method, _| (method == "eth_getCode").then(|| json!(code)));
@@ -41,7 +41,7 @@ async fn a_contract_is_compared_with_its_stored_description() {
     assert_eq!(check(&changed.changed, "0x6002", &["ethereum:usdc"]).await, ContractReport::default());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_generation_is_recognised_by_what_the_contract_says_of_itself() {
     let text = |text: &str| abi::bytes(text.as_bytes());
     let domain = |name: &str, version: &str| abi::domain(name, version, SENDER.into());

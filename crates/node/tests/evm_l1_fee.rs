@@ -136,7 +136,7 @@ fn cases() -> Vec<(Option<usize>, Value)> {
     all
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_has_the_fee_of_the_chain_below_before_paying() {
     let gas = cap("base", 8_453).await * U256::from(GAS_LIMIT);
     let enough = gas + U256::from(L1_FEE);
@@ -153,7 +153,7 @@ async fn the_account_that_redeems_has_the_fee_of_the_chain_below_before_paying()
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payout_is_worth_more_than_gas_and_the_fee_of_the_chain_below() {
     // Gas is counted with a third of the limit.
     let cost = cap("base", 8_453).await * U256::from(GAS_LIMIT / 3) + U256::from(L1_FEE);
@@ -167,7 +167,7 @@ async fn a_payout_is_worth_more_than_gas_and_the_fee_of_the_chain_below() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_that_cannot_pay_the_fee_of_the_chain_below_signs_nothing() {
     let gas = cap("base", 8_453).await * U256::from(GAS_LIMIT);
     let enough = gas + U256::from(L1_FEE);
@@ -184,7 +184,7 @@ async fn a_sender_that_cannot_pay_the_fee_of_the_chain_below_signs_nothing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payment_needs_the_fee_of_the_chain_below() {
     let order = verified::<Evm>(&support::case(PAYMENT)).prepare(TxContext::eip1559(1, 10 * GWEI, GWEI)).unwrap();
     let [payload] = order.payloads().calls.as_slice() else { panic!("one call") };
@@ -201,7 +201,7 @@ async fn a_payment_needs_the_fee_of_the_chain_below() {
 }
 
 /// Nothing is asked about the chain below where gas is all that is paid.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_without_the_fee_is_asked_nothing_more() {
     let gas = cap("ethereum", 1).await * U256::from(GAS_LIMIT);
     for is_native in [false, true] {
@@ -235,7 +235,7 @@ fn all_say(answer: &Value) -> Nodes<Chain> {
 
 /// If no contract states a fee, there is none. If no endpoint answers, the secret is not sent. Once it is out,
 /// nothing is delayed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_no_endpoint_tells_delays_no_redemption_whose_secret_is_out() {
     let [redemption, _] = &recoveries("base");
     let (account, policy) = (ACCOUNT.to_string(), Policy::default());

@@ -30,7 +30,7 @@ fn refused(error: &NodeError) -> (Code, &str) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_is_never_shown_before_it_is_sent() {
     let hash = SecretHash::of(&SECRET).to_string();
     let mut record = record::<Evm>(ORDER, |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
@@ -46,7 +46,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     assert!(seen.iter().all(|(_, method, _)| method == "eth_chainId" || method == "eth_getBalance"), "{seen:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     let mut record = record::<Evm>(ORDER, |order| {
         order["source_swap"]["secret_hash"] = SecretHash::of(&SECRET).to_string().into();
@@ -226,7 +226,7 @@ fn sent(nonce: u64) -> (BroadcastTransaction, String) {
     (kept, account.to_string())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_overdue_redemption_takes_the_lowest_unmined_nonce_at_once() {
     let [redemption, refund] = recoveries();
     let replaced = async |chain: Chain, recovery: &Recovery, nonce: u64| {
@@ -247,7 +247,7 @@ async fn an_overdue_redemption_takes_the_lowest_unmined_nonce_at_once() {
     assert_eq!(replaced(stuck(40, [43; 3]), &refund, 42).await.0, 42);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gap_in_front_of_a_payment_is_said() {
     let warned = async |chain: Chain| {
         let nodes = nodes(chain, 3);
@@ -267,7 +267,7 @@ async fn a_gap_in_front_of_a_payment_is_said() {
 
 // ---- fees
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fee_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     for recovery in recoveries() {
         let policy = Policy::from_json(br#"{"evm_gas_price": 30}"#).unwrap();
@@ -283,7 +283,7 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs_and_pays() {
 
 /// The secret is out, so a slow redemption is better than none. Its fees are the maximum of the policy, and a warning
 /// states that.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let [redemption, _] = recoveries();
     let limit = |gwei: u128| Policy::from_json(format!(r#"{{"evm_gas_price": {gwei}}}"#).as_bytes()).unwrap();

@@ -74,7 +74,7 @@ fn honest() -> Option<Vec<Value>> {
     Some(vec![transfer(sender, htlc, amount)])
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
     let (_, sender, htlc, _) = parties();
     assert_eq!(preflight(chain(honest(), |_| false)).await.unwrap(), Some(21_000));
@@ -89,7 +89,7 @@ async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_takes_a_fee_is_not_paid() {
     let (_, sender, htlc, amount) = parties();
     let fee = U256::from(3);
@@ -114,7 +114,7 @@ fn pruned() -> [Value; 3] {
     ]
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_that_has_pruned_the_state_is_silent_and_shows_no_absence() {
     for error in pruned() {
         for method in ["eth_call", "eth_getBlockByNumber"] {
@@ -137,7 +137,7 @@ async fn an_endpoint_that_has_pruned_the_state_is_silent_and_shows_no_absence() 
 }
 
 /// Whoever is paid at the destination may be frozen by the token that is received: as a receiver, or only as a sender, as with USDT.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
     let receiver = Address::repeat_byte(0x5a);
     let nothing = hex::encode_prefixed(read::empty_transfer_call(receiver));

@@ -35,7 +35,7 @@ fn eip1559(max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Fees {
     Fees::Eip1559 { max_fee_per_gas, max_priority_fee_per_gas }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fees_follow_the_chain_and_the_speed() {
     // The next block's base fee is 20 gwei. The tips are the medians of each column.
     for (speed, fees) in [
@@ -61,7 +61,7 @@ fn without_eip1559() -> Chain {
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_without_a_base_fee_has_legacy_prices() {
     for (speed, gas_price) in [(Speed::Slow, 2_000_000_000), (Speed::Normal, 2_200_000_000), (Speed::Fast, 2_600_000_000)] {
         let calls = calls(without_eip1559(), 1, speed, &Policy::default()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_chain_without_a_base_fee_has_legacy_prices() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fees_above_the_policy_are_refused_and_never_lowered() {
     let low = Policy::from_json(br#"{"evm_gas_price": 31}"#).unwrap();
     let error = calls(chain(), 1, Speed::Normal, &low).await.unwrap_err();
@@ -102,14 +102,14 @@ async fn fees_above_the_policy_are_refused_and_never_lowered() {
     assert_eq!(empty.fees, eip1559(3, 1));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_agree_on_the_nonce() {
     let lie = |host: &str, method: &str, _: &Value| (host == "a.example" && method == "eth_getTransactionCount").then(|| json!("0xffff"));
     assert_eq!(calls(chain().lying(lie), 2, Speed::Slow, &Policy::default()).await.unwrap_err().code().name(), "node_disagree");
     assert_eq!(calls(chain().lying(lie), 3, Speed::Slow, &Policy::default()).await.unwrap().nonce, 42);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_replacement_pays_ten_percent_more_of_both() {
     let nodes = nodes(chain(), 1);
     let ethereum = nodes.evm("ethereum").unwrap();
@@ -128,7 +128,7 @@ async fn a_replacement_pays_ten_percent_more_of_both() {
     assert_eq!(refused(&error).0, Code::GasPriceTooHigh);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn balances_and_allowances_are_agreed_upon() {
     let honest = nodes(chain(), 3);
     let (ethereum, amount) = (honest.evm("ethereum").unwrap(), terms().destination.amount);
@@ -242,7 +242,7 @@ async fn code(change: impl FnOnce(&mut Sight), id: &str) -> (Code, String) {
     refused(&sight.preflight().await.unwrap_err())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_verified_passes() {
     for (id, calls) in [(WITH_APPROVAL, 2), (WITHOUT_APPROVAL, 1), (NATIVE, 1)] {
         let (preflight, _) = Sight::new(id).preflight().await.unwrap();
@@ -254,7 +254,7 @@ async fn what_was_verified_passes() {
     assert_eq!(preflight.gas_used, Some(42_000));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_missing_is_said_before_anything_is_signed() {
     let insufficient = |at: &str| (Code::InsufficientFunds, at.to_owned());
     for id in [WITH_APPROVAL, WITHOUT_APPROVAL] {
@@ -266,7 +266,7 @@ async fn what_is_missing_is_said_before_anything_is_signed() {
     assert_eq!(code(|sight| sight.coin = U256::from(400_000_000_000_000_000_u64), NATIVE).await, insufficient("/balance"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simulation_that_moves_something_else_is_refused() {
     let differs = (Code::SimulationDiffers, "/transfers".to_owned());
     for id in [WITH_APPROVAL, WITHOUT_APPROVAL, NATIVE] {
@@ -299,7 +299,7 @@ async fn a_simulation_that_moves_something_else_is_refused() {
     assert_eq!(other, (Code::SimulationDiffers, "/token".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_would_fail_is_refused_with_its_reason() {
     let mut sight = Sight::new(WITH_APPROVAL);
     sight.statuses = vec![1, 0];
@@ -315,7 +315,7 @@ async fn a_call_that_would_fail_is_refused_with_its_reason() {
     assert!(error.to_string().contains("paused"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_malformed_simulation_is_unknown() {
     let changes: [fn(&mut Sight); 3] =
         [|sight| sight.statuses.push(1), |sight| sight.statuses.clear(), |sight| sight.logs = vec![json!({}); 65]];
@@ -327,7 +327,7 @@ async fn a_malformed_simulation_is_unknown() {
 }
 
 /// Once submitted, a signature that the contract refuses leaves the order unpaid, and nobody says why.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
     let order = |id: &str| {
         let case = case(id);
@@ -361,7 +361,7 @@ async fn an_owner_with_code_is_asked_about_its_gasless_signature() {
 
 /// Wallets put the signature of a deployed account into the wrapper of ERC-6492, too. The chain decides whether it can be taken off, and one
 /// endpoint that says otherwise decides nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_chain_decides_about_the_wrapper_of_a_signature() {
     let inner = "ab".repeat(64);
     let word = |number: usize| format!("{number:064x}");
@@ -387,7 +387,7 @@ async fn the_chain_decides_about_the_wrapper_of_a_signature() {
 }
 
 /// An account whose code refuses the message can pay the same order with a transaction.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gasless_order_can_be_paid_with_the_accounts_own_transactions() {
     let case = case(GASLESS);
     let order = Verified::from(verified::<Evm>(&case));

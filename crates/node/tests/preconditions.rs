@@ -74,7 +74,7 @@ fn selector(params: &Value) -> String {
     params[0]["data"].as_str().unwrap_or_default().chars().take(10).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn everything_holds_on_an_honest_chain() {
     for is_native in [false, true] {
         for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
@@ -85,7 +85,7 @@ async fn everything_holds_on_an_honest_chain() {
 }
 
 /// Nothing says what a token is worth, so the owner hears before paying that finality does not grow with it, and what is at stake.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
     for (is_native, stage, is_said) in
         [(false, Stage::BeforePaying, true), (true, Stage::BeforePaying, false), (false, Stage::BeforeSecret, false)]
@@ -101,7 +101,7 @@ async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
 }
 
 /// A warning that comes from the chains or their endpoints is refused like any other, before the payment and never after it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refused_warning_that_comes_from_a_chain_stops_the_payment() {
     let record = record(false);
     let ends = Ends::of_record(&record);
@@ -118,7 +118,7 @@ async fn a_refused_warning_that_comes_from_a_chain_stops_the_payment() {
 }
 
 /// A token that is paused after the payment reverts every transfer, also that of nothing. The HTLC's own payment shows it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_is_paused_holds_the_secret_back() {
     let paused = |method: &str, params: &Value| (method == "eth_call" && selector(params) == "0xa9059cbb").then(reverted);
     let found = ask(chain(&HOSTS, paused), false, Stage::BeforeSecret, None).await;
@@ -140,7 +140,7 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
 
 /// Two endpoints that limit requests, or fail in any other way, say nothing. With the answer of the third alone nothing is paid, and no
 /// secret leaves.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rate_limit_is_no_yes() {
     for error in [
         busy(),
@@ -162,7 +162,7 @@ async fn a_rate_limit_is_no_yes() {
 }
 
 /// A proxy, such as every Safe, reads a slot and calls another contract before it does anything, which costs more than 2,300 gas.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_that_needs_more_than_2300_gas_is_no_receiver_of_coins() {
     let proxy = |failure: Value| {
         move |method: &str, params: &Value| match method {
@@ -202,7 +202,7 @@ async fn a_contract_that_needs_more_than_2300_gas_is_no_receiver_of_coins() {
     assert_eq!(unmet(&found), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_mark_that_evidence_needs_is_served_before_paying() {
     let none = |method: &str, params: &Value| (method == "eth_getBlockByNumber" && params[0] == "safe").then_some(Value::Null);
     for hosts in [&HOSTS[..], &["a.example", "b.example"]] {
@@ -226,7 +226,7 @@ async fn the_mark_that_evidence_needs_is_served_before_paying() {
     assert_eq!(unmet(&found), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_height_that_a_contract_on_arbitrum_may_count_is_shown_before_paying() {
     for (l1_number, expected) in [(None, vec!["lower_height_missing"]), (Some(20_000_000), vec![])] {
         let chain = chain(&[], |_, _| None).with(|evm| (evm.chain_id, evm.l1_number) = (42_161, l1_number));
@@ -238,7 +238,7 @@ async fn the_height_that_a_contract_on_arbitrum_may_count_is_shown_before_paying
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_decimals_of_a_token_are_those_of_the_registry() {
     let other =
         |method: &str, params: &Value| (method == "eth_call" && selector(params) == "0x313ce567").then(|| json!(format!("{:#066x}", 18)));
@@ -249,7 +249,7 @@ async fn the_decimals_of_a_token_are_those_of_the_registry() {
     assert!(unmet(&found).contains(&(Precondition::Decimals, "decimals_differ")), "{:?}", found.unmet);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_has_coins_or_the_relayer_may() {
     let poor = |method: &str, _: &Value| (method == "eth_getBalance").then(|| json!("0x1"));
     let account = Address::repeat_byte(0x77).to_string();
@@ -261,7 +261,7 @@ async fn the_account_that_redeems_has_coins_or_the_relayer_may() {
     assert_eq!(unmet(&nodes(chain(&HOSTS, poor), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
     let (mut record, policy) = (record(true), Policy::default());
     let account = RECEIVER.to_string();
@@ -278,7 +278,7 @@ async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
 }
 
 /// What is built without its chain has no preflight.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_handed_out_is_asked_about_like_a_first_payment() {
     let poor = |method: &str, _: &Value| (method == "eth_getBalance").then(|| json!("0x1"));
     let (mut record, policy, account) = (record(true), Policy::default(), RECEIVER.to_string());
@@ -294,7 +294,7 @@ async fn what_is_handed_out_is_asked_about_like_a_first_payment() {
 }
 
 /// What the policy would refuse at the end is refused before the payment: a redemption has a gas limit of 300,000.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_policy_that_allows_no_redemption_is_known_before_paying() {
     let (record, account) = (record(false), RECEIVER.to_string());
     let ends = Ends::of_record(&record).redeemed_by(Some(&account));
@@ -306,7 +306,7 @@ async fn a_policy_that_allows_no_redemption_is_known_before_paying() {
 }
 
 /// The recipient of a refund in coins must also be able to receive them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_owner_of_the_source_can_be_refunded() {
     let proxy = |method: &str, params: &Value| match method {
         "eth_getCode" => Some(json!("0x6080604052")),
@@ -324,7 +324,7 @@ async fn the_owner_of_the_source_can_be_refunded() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_misspelt_chain_is_known_before_paying() {
     let all = || Endpoints::new(vec![Endpoint::parse("https://a.example").unwrap()]).unwrap();
     let config = NodeConfig::new().with("ethereum", all()).with("Base", all());
@@ -338,7 +338,7 @@ async fn a_misspelt_chain_is_known_before_paying() {
 }
 
 /// Endpoints of one host have one word.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_keys_of_one_provider_are_one() {
     let urls = ["https://a.example/key1", "https://a.example/key2", "https://b.example"];
     let connect = |chain: Chain| {
@@ -357,7 +357,7 @@ async fn two_keys_of_one_provider_are_one() {
 }
 
 /// Providers repeat the path in their errors, and many put the key there.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_key_in_a_url_reaches_no_message() {
     let repeats = |_: &str, _: &Value| {
         Some(json!({"error": {"code": -32_000, "message": "invalid project id /v3/S3CRETKEY for user pa55w0rd?key=t0k3n-123"}}))

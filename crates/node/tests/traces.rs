@@ -21,7 +21,7 @@ impl Write for Log {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_is_reported_by_its_host() {
     // While `tracing` knows one subscriber alone, a thread without it turns off what it meets first, for all threads.
     let _another = Dispatch::new(NoSubscriber::default());

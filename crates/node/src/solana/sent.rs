@@ -1,7 +1,7 @@
 //! Transactions that were sent, and payments by their effect.
 
 use countersign::solana::reader::{Effect, EffectQuery, Sent, SentQuery};
-use countersign::solana::{Solana, VerifiedOrder};
+use countersign::solana::{SignedOrder, Solana, VerifiedOrder};
 use countersign::{Family, Transaction};
 use countersign_core::reader::Equal;
 use countersign_transport::Transport;
@@ -25,5 +25,10 @@ impl<T: Transport> FamilyChain for SolanaChain<'_, T> {
         let query = EffectQuery { network: self.connection.network.clone(), id: parsed(id, Family::Solana, str::parse)? };
         let Equal(effect) = self.connection.agreed::<Effect>(&query).await?;
         Ok(effect.map(|effect| order.deposit().find_payment(&effect)).transpose()?.is_some())
+    }
+
+    async fn check_signed(&self, _: &SignedOrder) -> Result<(), NodeError> {
+        // The chain asks for the signature alone, which was proven when it was attached.
+        Ok(())
     }
 }

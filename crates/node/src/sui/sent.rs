@@ -1,8 +1,8 @@
 //! Transactions that were sent.
 
-use countersign::sui::Sui;
 use countersign::sui::reader::SentTransaction;
 use countersign::sui::sui_sdk_types::Digest;
+use countersign::sui::{SignedOrder, Sui, VerifiedOrder};
 use countersign::{Family, Transaction};
 use countersign_core::reader::Ask;
 use countersign_transport::Transport;
@@ -23,4 +23,14 @@ impl<T: Transport> SuiChain<'_, T> {
 
 impl<T: Transport> FamilyChain for SuiChain<'_, T> {
     type Family = Sui;
+
+    async fn paid(&self, _: &VerifiedOrder, _: &str) -> Result<bool, NodeError> {
+        // The owner's own transaction is the only one that pays, and it is compared as such.
+        Ok(false)
+    }
+
+    async fn check_signed(&self, _: &SignedOrder) -> Result<(), NodeError> {
+        // A signature was proven when it was attached, or only validators can prove it, and they run nothing that it does not fit.
+        Ok(())
+    }
 }

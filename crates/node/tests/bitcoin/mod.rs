@@ -53,7 +53,7 @@ fn edited(answer: Answer, edit: impl FnOnce(&mut Value)) -> Answer {
     (answer.0, value.to_string().into_bytes())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funding_is_locked_and_deeper_with_each_block() {
     let (ledger, transaction) = funded(0);
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ledger);
@@ -79,7 +79,7 @@ async fn a_funding_is_locked_and_deeper_with_each_block() {
     assert!(asked.iter().any(|line| *line == format!("GET /tx/{}/raw", transaction.compute_txid())));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_way_to_end_is_read_from_the_spending_transaction() {
     for (leaf, is_redeemed) in [(Leaf::Redeem, true), (Leaf::Refund, false), (Leaf::InstantRefund, false)] {
         let (ledger, transaction) = funded(3);
@@ -101,7 +101,7 @@ async fn every_way_to_end_is_read_from_the_spending_transaction() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_output_that_covers_the_amount_is_judged() {
     let (ledger, _) = funded(3);
     // A stranger sends dust before and after the funding, and another payment that covers the amount.
@@ -126,7 +126,7 @@ async fn the_output_that_covers_the_amount_is_judged() {
 }
 
 /// Each lie of the only server, with its result.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_lie_of_a_server_proves_a_funding() {
     type Lie = fn(&str, Answer) -> Result<Answer, TransportErrorKind>;
     let lies: [(&str, Lie, &str); 20] = [
@@ -263,14 +263,14 @@ async fn no_lie_of_a_server_proves_a_funding() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_proof_is_optional_and_the_rest_is_not() {
     let (ledger, _) = funded(3);
     let lie = |path: &str, answer| Ok(if path.ends_with("/merkleblock-proof") { (404, Vec::new()) } else { answer });
     assert!(judge(&Servers::default().with("a.example", &ledger).lying("a.example", lie), 1).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_minority_changes_nothing_and_half_is_not_enough() {
     let (ledger, _) = funded(3);
     let empty = Arc::new(Mutex::new(Ledger::new()));
@@ -301,7 +301,7 @@ async fn a_minority_changes_nothing_and_half_is_not_enough() {
     assert_eq!(judge(&Servers::default().with(a, &spent), 1).await.unwrap_err(), "destination_refunded");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_least_depth_and_the_most_time_that_has_passed_count() {
     let (ledger, _) = funded(1);
     let ahead = Arc::new(Mutex::new(ledger.lock().unwrap().clone()));
@@ -314,7 +314,7 @@ async fn the_least_depth_and_the_most_time_that_has_passed_count() {
     assert_eq!(judge(&servers, 2).await.unwrap_err(), "destination_not_final");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_that_goes_back_is_not_believed_and_a_replaced_block_starts_again() {
     let (ledger, transaction) = funded(3);
     let nodes = Servers::default().with("a.example", &ledger).connect(1);
@@ -338,7 +338,7 @@ async fn a_chain_that_goes_back_is_not_believed_and_a_replaced_block_starts_agai
     assert!(!error.to_string().contains("key"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn terms_that_give_another_address_are_refused_before_anything_is_asked() {
     let servers = Servers::default().with("a.example", &funded(3).0);
     let nodes = servers.connect(1);
@@ -349,7 +349,7 @@ async fn terms_that_give_another_address_are_refused_before_anything_is_asked() 
     assert!(servers.asked.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn coins_come_with_the_transaction_that_made_them_and_rates_within_the_policy() {
     let script = ScriptBuf::from_bytes([&[0x00, 0x14][..], &[5; 20]].concat());
     let owner = fake::chain("bitcoin").address(&script).unwrap();
@@ -391,7 +391,7 @@ fn kept(transaction: &Transaction) -> BroadcastTransaction {
     BroadcastTransaction { chain, role, id, payload, spends: Vec::new() }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected() {
     let (ledger, transaction) = funded(3);
     let servers = Servers::default().with("a.example", &ledger).with("b.example", &ledger);
@@ -429,7 +429,7 @@ async fn a_broadcast_is_accepted_once_and_again_and_a_second_spend_is_rejected()
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_old_head_is_stale() {
     let servers = Servers::default().with("a.example", &funded(3).0);
     let (nodes, terms) = (servers.connect(1), terms());
@@ -438,7 +438,7 @@ async fn an_old_head_is_stale() {
     assert!(matches!(hold, Hold::Stale { .. }), "{hold}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn coins_that_have_just_left_litecoins_extension_block_are_not_clear() {
     let genesis = "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9";
     let holds_all = ScriptBuf::from_bytes([&[0x58, 0x20][..], &[3; 32]].concat());

@@ -93,7 +93,7 @@ impl Transport for Node {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_without_the_rules_in_force_is_refused_before_paying() {
     for (version, expected) in [(210_508, vec![]), (210_507, vec![(Precondition::NodeVersion, "node_outdated")])] {
         let endpoint = Endpoint::parse("rpc+http://user:password@127.0.0.1:1").unwrap();

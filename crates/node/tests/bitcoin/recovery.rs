@@ -139,7 +139,7 @@ fn at_rate(servers: Servers, rate: &'static str) -> Servers {
 }
 
 /// The refund of dust conflicts with a redemption that spends the dust too, and evicts it. It does not touch one of the payment alone.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_of_dust_does_not_evict_a_redemption() {
     let (ledger, dust, payment) = with_old_dust(40_000);
     let ledger = shared(ledger);
@@ -172,7 +172,7 @@ async fn a_refund_of_dust_does_not_evict_a_redemption() {
 }
 
 /// The same output whatever is listed beside it, and although a list is refused.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn foreign_dust_blocks_no_recovery() {
     let small = |count: u32, each: usize| {
         let outputs = vec![(330, tree().script_pubkey()); each];
@@ -196,7 +196,7 @@ async fn foreign_dust_blocks_no_recovery() {
 }
 
 /// The endpoints need not list the same outputs: one hides the dust, one adds a payment, and neither hides the payment of the evidence.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_liar_of_three_does_not_choose_the_output() {
     type Lie = fn(&str) -> Option<(u16, Vec<u8>)>;
     let (ledger, _, payment) = with_old_dust(330);
@@ -220,7 +220,7 @@ async fn one_liar_of_three_does_not_choose_the_output() {
 }
 
 /// What the record states about the funding transaction is only shown.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_false_statement_about_the_payment_is_a_warning() {
     let (ledger, payment) = Ledger::funded(2);
     let nodes = three(&shared(ledger)).connect(2);
@@ -243,7 +243,7 @@ async fn a_false_statement_about_the_payment_is_a_warning() {
 }
 
 /// Only a refund returns less than the amount, and the secret is not shown for it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn parts_are_refunded_and_never_redeemed() {
     let mut ledger = Ledger::new();
     let parts = [funding(2, 200_000), funding(3, 100_000), funding(4, 330)];
@@ -258,7 +258,7 @@ async fn parts_are_refunded_and_never_redeemed() {
 }
 
 /// What is left after the end is taken with a transaction of its own, but no secret is shown for it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_rest_is_taken_later_and_not_for_a_secret() {
     let paid_twice = funding(3, AMOUNT + 5);
     for leaf in [Leaf::Refund, Leaf::Redeem] {
@@ -286,7 +286,7 @@ async fn the_rest_is_taken_later_and_not_for_a_secret() {
 }
 
 /// Fees rise a hundredfold while a redemption waits.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
     let (ledger, _) = Ledger::funded(2);
     let ledger = shared(ledger);
@@ -319,7 +319,7 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
 }
 
 /// A redemption that was sent can be replaced: while it waits, after it was evicted, and above the policy's rate.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_is_replaced_or_prepared_afresh() {
     let (ledger, dust, payment) = with_old_dust(40_000);
     let ledger = shared(ledger);
@@ -369,7 +369,7 @@ async fn a_redemption_is_replaced_or_prepared_afresh() {
 }
 
 /// After the timelock, the solver's refund of the payment itself waits in the mempool. A redemption must pay more than that.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rival_in_the_mempool_is_outbid() {
     let (ledger, payment) = Ledger::funded(usize::from(TIMELOCK));
     let ledger = shared(ledger);
@@ -388,7 +388,7 @@ async fn a_rival_in_the_mempool_is_outbid() {
 }
 
 /// What a node cannot prove counts as one endpoint that cannot be used.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_pruned_node_is_one_endpoint_that_cannot_be_used() {
     let (ledger, payment) = Ledger::funded(3);
     let whole = shared(ledger.clone());
@@ -410,7 +410,7 @@ async fn a_pruned_node_is_one_endpoint_that_cannot_be_used() {
 }
 
 /// The owner's own payment waits at 1 sat/vB, and is paid again with the same coins.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unconfirmed_payment_is_raised_with_its_own_coins() {
     let case = countersign_testkit::fixture::<Bitcoin>("bitcoin-p2wpkh");
     let wallet = case.json()["wallet"].take();
@@ -451,7 +451,7 @@ async fn an_unconfirmed_payment_is_raised_with_its_own_coins() {
 }
 
 /// Both parties can refund at once what is there. A payment that nobody shows is neither an error nor an output.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_deposit_of_an_instant_refund_is_what_endpoints_show() {
     let registry = registry();
     let [one, two] = [1, 2].map(|count| vec![format!("{}:9", "ab".repeat(32)); count].join(","));

@@ -88,7 +88,7 @@ async fn judge_when(lie: Lie, busy: u32) -> Result<Funded, String> {
     Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).map_err(|hold| hold.code().name().to_owned())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_lie_of_a_node_proves_a_funding() {
     assert!(judge(|_, honest| honest).await.is_ok());
     let lies: [(&str, Lie, &str); 7] = [
@@ -146,7 +146,7 @@ async fn no_lie_of_a_node_proves_a_funding() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_estimates_in_coins_per_thousand_bytes() {
     let nodes = connect(|_, honest| honest, 0);
     let estimate = nodes.bitcoin("bitcoin_regtest").unwrap().fee_rate(Speed::Normal, &Policy::default()).await.unwrap();

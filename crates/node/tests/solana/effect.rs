@@ -47,7 +47,7 @@ fn code(paid: Result<bool, NodeError>) -> Code {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payment_of_another_account_is_what_enough_endpoints_show() {
     let ((honest, id), unknown) = (shown(|_| {}), Value::Null);
     // The same transaction, and another amount in the instruction that no signature covers.

@@ -48,7 +48,7 @@ fn lying_about(chain: Chain, mined: usize, answer: Value) -> Chain {
 }
 
 /// The client's SPL program stores neither timelock nor mint. The transaction that initiated the swap contains them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_client_generation_needs_the_transaction_that_initiated_the_swap() {
     let form = FORMS[1];
     let (htlc, swap) = swap_of(&terms(form).destination);
@@ -84,7 +84,7 @@ async fn the_client_generation_needs_the_transaction_that_initiated_the_swap() {
     assert_eq!(judge(other_mint, 1, form).await.unwrap_err(), "destination_differs");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_shows_the_secret() {
     for form in FORMS {
         let terms = terms(form);
@@ -118,7 +118,7 @@ async fn a_redemption_shows_the_secret() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_is_told_by_its_transaction() {
     for form in FORMS {
         let terms = terms(form).destination;
@@ -131,7 +131,7 @@ async fn a_refund_is_told_by_its_transaction() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_closed_account_is_never_taken_for_one_that_was_not_funded() {
     for form in FORMS {
         let terms = terms(form).destination;
@@ -157,7 +157,7 @@ async fn a_closed_account_is_never_taken_for_one_that_was_not_funded() {
 }
 
 /// The account can be created again. Anything that happens there after the end of the swap of the terms concerns another swap.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_first_end_of_the_swap_decides() {
     for form in FORMS {
         let terms = terms(form);
@@ -193,7 +193,7 @@ async fn the_first_end_of_the_swap_decides() {
 }
 
 /// An account that was created again with a smaller amount does not hide the end. Without a history, it differs from the terms.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_account_that_was_made_again_with_less_does_not_hide_the_end() {
     for form in &FORMS[..2] {
         let (htlc, swap, _) = parts(form);
@@ -215,7 +215,7 @@ async fn an_account_that_was_made_again_with_less_does_not_hide_the_end() {
 }
 
 /// Many transactions that name the account hide neither how the swap was initiated nor how it ended.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_crowd_of_transactions_hides_nothing() {
     for form in [FORMS[1], FORMS[2]] {
         let (htlc, swap, address) = parts(form);
@@ -267,7 +267,7 @@ async fn a_crowd_of_transactions_hides_nothing() {
 }
 
 /// A native swap is read from its account alone.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_native_swap_that_is_open_needs_no_transaction() {
     for form in [FORMS[0], FORMS[2]] {
         let failing = chain(form).lying(|_, method, _| {
@@ -288,7 +288,7 @@ async fn a_native_swap_that_is_open_needs_no_transaction() {
 }
 
 /// One transaction that cannot be read does no harm if others decide. Before the first known end, it may have been the end.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
     let unavailable = || json!({"error": {"code": -32015, "message": "Transaction version (1) is not supported"}});
     for form in FORMS {
@@ -330,7 +330,7 @@ async fn one_transaction_that_cannot_be_read_fails_only_what_it_decides() {
 }
 
 /// A second page with newer transactions is refused.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_that_does_not_go_back_is_refused() {
     let form = FORMS[3];
     let (htlc, swap, address) = parts(form);

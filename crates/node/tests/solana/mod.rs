@@ -55,7 +55,7 @@ fn with_swap(form: &str, change: impl FnOnce(&mut HtlcAccount)) -> Chain {
     Chain::with_swap(&terms, &swap, INITIATED + swap.timelock)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funded_swap_is_evidence_in_every_form() {
     for form in FORMS {
         let terms = terms(form);
@@ -77,7 +77,7 @@ async fn a_funded_swap_is_evidence_in_every_form() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn at_most_two_round_trips() {
     for (form, trips) in FORMS.iter().zip([1, 2, 1, 1]) {
         let terms = terms(form);
@@ -96,7 +96,7 @@ async fn at_most_two_round_trips() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_changed_term_holds_the_secret() {
     let other = Address::from([0x33; 32]);
     for form in FORMS {
@@ -129,7 +129,7 @@ async fn every_changed_term_holds_the_secret() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_account_of_another_kind_is_unclear() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);
@@ -155,7 +155,7 @@ async fn an_account_of_another_kind_is_unclear() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_swaps_funds_must_be_there() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);
@@ -188,7 +188,7 @@ async fn the_swaps_funds_must_be_there() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bad_input_is_unknown() {
     let form = FORMS[3];
     let scripted = |status: u16, body: &'static str| chain(form).answering(move |_| Some(Ok((status, body.as_bytes().to_vec()))));
@@ -209,7 +209,7 @@ async fn bad_input_is_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_malformed_answer_is_unknown() {
     for form in FORMS {
         let whole = |method: &'static str, value: Value| chain(form).lying(move |_, called, _| (called == method).then(|| value.clone()));
@@ -258,7 +258,7 @@ async fn each_malformed_answer_is_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_that_was_not_asked_for_is_refused() {
     let form = FORMS[1];
     let honest = chain(form);
@@ -278,7 +278,7 @@ async fn a_transaction_that_was_not_asked_for_is_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_cluster_is_refused_whatever_else_it_says() {
     let form = FORMS[3];
     for genesis in ["5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d", "4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY"] {
@@ -290,7 +290,7 @@ async fn another_cluster_is_refused_whatever_else_it_says() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_may_not_go_back() {
     let form = FORMS[3];
     let calls = std::sync::atomic::AtomicU64::new(0);
@@ -306,7 +306,7 @@ async fn an_endpoint_may_not_go_back() {
     assert_eq!(solana.htlc(&terms(form).destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_quorum_speaks_and_not_one_liar() {
     let form = FORMS[2];
     let (htlc, swap) = swap_of(&terms(form).destination);
@@ -336,7 +336,7 @@ async fn the_quorum_speaks_and_not_one_liar() {
 }
 
 /// The clock's slot counts if an endpoint reports a slot that is slightly ahead of its accounts.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_clock_says_which_slot_the_accounts_are_of() {
     let form = FORMS[3];
     let ahead = chain(form).lying(move |host, method, params| {
@@ -352,7 +352,7 @@ async fn the_clock_says_which_slot_the_accounts_are_of() {
 }
 
 /// Endpoints are at different slots. The smallest depth and the longest elapsed time count.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_at_different_slots_agree() {
     let form = FORMS[3];
     let ahead = chain(form).lying(|host, method, _| (host == "b.example" && method == "getSlot").then(|| json!(NEWEST + 70)));
@@ -362,7 +362,7 @@ async fn endpoints_at_different_slots_agree() {
     assert_eq!((seen.depth, seen.agreed), (100, 2));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_swap_from_the_future_is_refused() {
     for form in FORMS {
         let terms = terms(form);
@@ -380,7 +380,7 @@ async fn a_swap_from_the_future_is_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn terms_that_are_not_solanas_are_refused() {
     let form = FORMS[1];
     let mut terms = terms(form);

@@ -56,7 +56,7 @@ fn unmet(found: &Preconditions) -> Vec<(Precondition, &'static str)> {
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn everything_holds_on_an_honest_chain() {
     for form in FORMS {
         for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
@@ -66,7 +66,7 @@ async fn everything_holds_on_an_honest_chain() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_frozen_receiver_holds_the_secret_back() {
     let form = FORMS[1];
     let (htlc, swap) = swap_of(&terms(form).destination);
@@ -97,7 +97,7 @@ async fn a_frozen_receiver_holds_the_secret_back() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_account_below_its_rent_is_no_receiver() {
     let form = FORMS[0];
     let (_, swap) = swap_of(&terms(form).destination);
@@ -114,7 +114,7 @@ async fn an_account_below_its_rent_is_no_receiver() {
 }
 
 /// The account needs the rent of its own, and the fee of two signatures and of 600,000 units at the price of this moment.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_can_pay_the_price_of_this_moment() {
     let form = FORMS[0];
     for (price, fee) in [(0, 10_000), (50_000, 40_000), (9_000_000, 5_410_000)] {
@@ -146,7 +146,7 @@ async fn the_account_that_redeems_can_pay_the_price_of_this_moment() {
     assert!(unmet(&found).contains(&(Precondition::Redeemer, "gas_limit_too_high")), "{:?}", found.unmet);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_has_lamports() {
     for form in FORMS {
         let mut chain = chain(form);
@@ -156,7 +156,7 @@ async fn the_account_that_redeems_has_lamports() {
 }
 
 /// The mint is read on both legs, at both stages of the destination.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_mint_is_part_of_what_is_judged() {
     let form = FORMS[1];
     let (htlc, _) = swap_of(&terms(form).destination);

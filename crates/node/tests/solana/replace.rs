@@ -10,7 +10,7 @@ use crate::solana::fake::{FORMS, nodes, terms};
 use crate::solana::wallet::{recover_on, recovery, settled, stranger};
 
 /// A blockhash is valid for about half a minute. A transaction that was not mined is signed again, with a new one and a higher price.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recovery_that_is_not_mined_is_replaced() {
     let form = FORMS[2];
     let chain = |price: u64, lamports: u64| {
@@ -39,7 +39,7 @@ async fn a_recovery_that_is_not_mined_is_replaced() {
     assert_eq!(recover_on(ended, form, &recovery).await.unwrap_err().code().name(), "simulation_reverted");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let form = FORMS[2];
     let mut chain = settled(form, 1_000_000_000);

@@ -39,7 +39,7 @@ fn landed(err: Value) -> Value {
     json!({"context": {"slot": 1}, "value": [{"slot": 7, "confirmations": null, "err": err, "confirmationStatus": "finalized"}]})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_is_sent_once_however_often() {
     let transaction = kept(FORMS[2]).await;
     let honest = nodes(empty(), 2, FORMS[2]);
@@ -53,7 +53,7 @@ async fn a_transaction_is_sent_once_however_often() {
     assert!(sent.iter().all(|(_, _, params)| params[0] == sent[0].2[0]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rejected_and_unknown_are_told_apart() {
     let transaction = kept(FORMS[2]).await;
     let error = |code: i64| json!({"error": {"code": code, "message": "Transaction signature verification failure"}});
@@ -76,7 +76,7 @@ async fn rejected_and_unknown_are_told_apart() {
     assert_eq!(send(other_id, 1, &transaction).await.unwrap_err().code().name(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_the_transaction_that_was_kept_is_sent() {
     let transaction = kept(FORMS[2]).await;
     let mut others = vec![transaction.clone(), transaction.clone(), transaction.clone(), transaction];
@@ -92,7 +92,7 @@ async fn only_the_transaction_that_was_kept_is_sent() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_lands_waits_or_expires() {
     let id = kept(FORMS[2]).await.id.parse().unwrap();
     let status = async |chain: Chain, last: u64| nodes(chain, 2, FORMS[2]).solana("solana_testnet").unwrap().status(id, last).await;
@@ -106,7 +106,7 @@ async fn a_transaction_lands_waits_or_expires() {
     assert_eq!(status(one, 0).await.unwrap_err().code().name(), "node_disagree");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn balances_are_agreed_on() {
     let form = FORMS[3];
     let destination = terms(form).destination;
@@ -128,7 +128,7 @@ async fn balances_are_agreed_on() {
     assert_eq!((head.height.get(), head.hash), (FINALIZED, blockhash().to_string()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_program_is_described_for_pinning() {
     let form = FORMS[3];
     let destination = terms(form).destination;

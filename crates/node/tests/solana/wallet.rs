@@ -109,7 +109,7 @@ async fn refused(chain: impl Into<Front>, form: &str) -> (&'static str, String) 
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_is_prepared_with_what_the_chain_says() {
     for form in FORMS {
         let mut scene = scene(form);
@@ -135,7 +135,7 @@ async fn an_order_is_prepared_with_what_the_chain_says() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn speeds_are_percentiles_and_no_fee_is_none() {
     let form = FORMS[2];
     let fee = async |fees: Vec<u64>, speed| {
@@ -150,7 +150,7 @@ async fn speeds_are_percentiles_and_no_fee_is_none() {
 }
 
 /// One of three endpoints offers a blockhash that does not exist and refuses every simulation.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_liar_of_three_decides_nothing() {
     let form = FORMS[2];
     let mut scene = scene(form);
@@ -173,7 +173,7 @@ async fn one_liar_of_three_decides_nothing() {
     assert_eq!(PriorityFee::from_message(message).map(|fee| fee.compute_unit_price), Some(75));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fee_above_the_policy_is_refused() {
     let form = FORMS[2];
     let mut scene = scene(form);
@@ -181,7 +181,7 @@ async fn a_fee_above_the_policy_is_refused() {
     assert_eq!(refused(scene.chain, form).await.0, "gas_limit_too_high");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn too_little_sol_is_said_before_signing() {
     for form in FORMS {
         let has = |lamports: u64| {
@@ -203,7 +203,7 @@ async fn too_little_sol_is_said_before_signing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn too_little_of_the_token_is_said_before_signing() {
     for form in [FORMS[1], FORMS[3]] {
         let with = |change: fn(&mut Account)| {
@@ -228,7 +228,7 @@ async fn too_little_of_the_token_is_said_before_signing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simulation_that_fails_stops_the_order() {
     for form in FORMS {
         let mut failing = scene(form).chain;
@@ -248,7 +248,7 @@ async fn a_simulation_that_fails_stops_the_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simulation_that_does_something_else_stops_the_order() {
     for form in FORMS {
         let other = Address::from([0x33; 32]);
@@ -286,7 +286,7 @@ async fn a_simulation_that_does_something_else_stops_the_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gasless_order_costs_the_owner_no_sol() {
     for form in [FORMS[1], FORMS[3]] {
         let mut scene = scene(form);
@@ -304,7 +304,7 @@ async fn a_gasless_order_costs_the_owner_no_sol() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_owner_who_prefers_it_pays_for_an_order_that_is_offered_gasless() {
     for form in [FORMS[1], FORMS[3]] {
         let mut scene = scene(form);
@@ -363,7 +363,7 @@ pub fn settled(form: &str, lamports: u64) -> Chain {
     chain
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_pays_the_rent_back_and_is_never_simulated() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);
@@ -390,7 +390,7 @@ async fn a_redemption_pays_the_rent_back_and_is_never_simulated() {
 }
 
 /// What is built from a wallet context neither creates the payee's token account nor knows who paid the rent.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_from_a_wallet_context_is_compared_with_the_chain() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);
@@ -412,7 +412,7 @@ async fn a_redemption_from_a_wallet_context_is_compared_with_the_chain() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_token_account_is_made_at_the_senders_expense() {
     for form in [FORMS[1], FORMS[3]] {
         let (unsigned, _) = recover_on(settled(form, FEE + rent(165)), form, &recovery(form, true)).await.unwrap();
@@ -442,7 +442,7 @@ fn recovery_account(form: &str) -> Address {
     recovery.token_account().unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_would_fail_does_not_show_the_secret() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);
@@ -468,7 +468,7 @@ async fn a_redemption_that_would_fail_does_not_show_the_secret() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_waits_for_the_slot_and_is_simulated() {
     for form in FORMS {
         let (htlc, swap) = swap_of(&terms(form).destination);

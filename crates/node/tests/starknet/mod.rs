@@ -43,7 +43,7 @@ fn chain() -> Chain {
     chain_of(USUAL)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funded_order_is_evidence() {
     for id in READABLE {
         for count in [1, 2, 3] {
@@ -64,7 +64,7 @@ async fn a_funded_order_is_evidence() {
 }
 
 /// Without a pinned generation, the contract of July 2025 is expected. It is not known how that contract stores its orders.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
     for id in ["starknet-to-captured-2025-07", USUAL] {
         let mut terms = terms(id);
@@ -80,7 +80,7 @@ async fn an_order_that_cannot_be_read_is_unclear_and_never_locked() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_round_trips_per_endpoint() {
     for id in READABLE {
         let (nodes, terms) = (nodes(chain_of(id), 1), terms(id));
@@ -99,7 +99,7 @@ async fn three_round_trips_per_endpoint() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_young_payment_is_not_final() {
     let (_, seen) = read_with(Chain { on_l1: Some(INITIATED - 1), ..chain() }, 1, &terms(USUAL)).await.unwrap().state().unwrap();
     assert_eq!((seen.is_safe, seen.is_finalized), (true, false));
@@ -127,7 +127,7 @@ async fn a_young_payment_is_not_final() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_changed_term_holds_the_secret() {
     for id in READABLE {
         let amount = terms(id).destination.amount;
@@ -152,7 +152,7 @@ async fn every_changed_term_holds_the_secret() {
 }
 
 /// The id of the newest contract proves nothing, so the funding event must contain the hash that locks the payment.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_hash_that_the_id_does_not_prove_is_shown_by_the_event() {
     let id = "starknet-to-client-3-1-3";
     let destination = terms(id).destination;
@@ -168,7 +168,7 @@ async fn a_hash_that_the_id_does_not_prove_is_shown_by_the_event() {
     assert_eq!(judge_of(id, with(vec![elsewhere]), 1).await.unwrap_err(), "destination_unclear");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_of_another_kind_is_unclear() {
     let orders = |result: Value| {
         chain().lying(move |_, method, params| {
@@ -200,7 +200,7 @@ async fn a_contract_of_another_kind_is_unclear() {
     assert_eq!(judge(Chain { token: Felt::ONE, ..chain() }, 1).await.unwrap_err(), "destination_unclear");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_class_is_that_of_the_pinned_generation_and_stays() {
     let own = [StarknetGeneration::FEBRUARY_2025, StarknetGeneration::NOVEMBER_2025, StarknetGeneration::CLIENT_3_1_3];
     let abi = |generation| countersign_testkit::cairo::abi(generation).to_string();
@@ -229,7 +229,7 @@ async fn the_class_is_that_of_the_pinned_generation_and_stays() {
     assert_eq!(judge(two, 2).await.unwrap_err(), "node_disagree");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_says_how_an_order_ended() {
     for id in READABLE {
         let terms = terms(id);
@@ -252,7 +252,7 @@ async fn the_event_says_how_an_order_ended() {
 }
 
 /// A node that searches many blocks may return empty pages first.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn events_are_followed_over_a_bounded_number_of_pages() {
     for id in READABLE {
         let terms = terms(id);
@@ -282,7 +282,7 @@ async fn events_are_followed_over_a_bounded_number_of_pages() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forged_event_is_unknown() {
     let chain_ = chain();
     let (id, block) = (chain_.id, LATEST - 95);
@@ -319,7 +319,7 @@ async fn a_forged_event_is_unknown() {
     assert_eq!(judge(many, 1).await.unwrap_err(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_of_other_chains_are_asked_nothing_else() {
     let nodes = nodes(Chain { chain_id: "SN_SEPOLIA", ..chain() }, 1);
     let error = nodes.starknet("starknet").unwrap().htlc(&terms(USUAL).destination).await.unwrap_err();
@@ -335,7 +335,7 @@ async fn endpoints_of_other_chains_are_asked_nothing_else() {
     assert!(judge(Chain { version: "0.10.0-rc.1", ..chain() }, 1).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bodies_that_are_no_answer_are_unknown() {
     let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     let bodies: Vec<(&str, u16, Vec<u8>)> = vec![
@@ -360,7 +360,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
     assert_eq!(judge(silent, 1).await.unwrap_err(), "transport_timeout");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn blocks_that_contradict_each_other_are_unknown() {
     let block = |which: Value, member: &'static str, value: Value| {
         let honest = chain();
@@ -397,7 +397,7 @@ async fn blocks_that_contradict_each_other_are_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_that_becomes_shorter_is_unknown() {
     let heights = std::sync::atomic::AtomicUsize::new(0);
     let honest = chain();
@@ -414,7 +414,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     assert_eq!(starknet.htlc(&terms.destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enough_endpoints_must_agree() {
     let lie = |liars: &'static [&'static str]| {
         move |host: &str, method: &str, params: &Value| {
@@ -443,7 +443,7 @@ async fn enough_endpoints_must_agree() {
     assert_eq!(judge(poor, 2).await.unwrap_err(), "destination_not_covered");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_worst_of_the_agreeing_endpoints_counts() {
     let honest = chain();
     let behind = chain().lying(move |host, method, params| {
@@ -455,7 +455,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 5 - 20 * 4));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = nodes(Front::answering(chain(), |_, _| Some(Ok((429, Vec::new())))), 2);
     assert!(nodes.has("starknet") && !nodes.has("starknet_sepolia"));

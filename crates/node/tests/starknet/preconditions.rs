@@ -48,7 +48,7 @@ const TWO: [&str; 2] = ["a.example", "c.example"];
 const ONE: [&str; 2] = ["b.example", "b.example"];
 
 /// What a Starknet token can show about a receiver: that it is paused, or has frozen it. A call has no sender, so no transfer is tried.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_says_it_is_paused_or_has_frozen_the_receiver_is_not_paid_for() {
     let not_payable = Some((Precondition::Receiver, "receiver_not_payable"));
     for (selector, answer, expected) in [
@@ -77,7 +77,7 @@ async fn a_token_that_says_it_is_paused_or_has_frozen_the_receiver_is_not_paid_f
 
 /// Two endpoints that limit requests say nothing about the receiver. With the answer of the third alone nothing is paid, and no secret
 /// leaves.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rate_limit_is_no_yes() {
     for error in [json!({"code": -32_005, "message": "rate limited"}), json!({"code": -32_603, "message": "internal"})] {
         for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
@@ -95,7 +95,7 @@ async fn a_rate_limit_is_no_yes() {
 }
 
 /// The bounds of a redemption at the normal speed: 5,000 units at 1,500 FRI, 40,000,000 at 4,500 and 5,000 at 11.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_has_the_coins_for_its_bounds() {
     let (account, fee) = (hex(Felt::from(0xacc)), U256::from(5_000_u64 * 1_500 + 40_000_000 * 4_500 + 5_000 * 11));
     for (balance, expected) in [(fee - U256::ONE, vec![(Precondition::Redeemer, "insufficient_funds")]), (fee, vec![])] {

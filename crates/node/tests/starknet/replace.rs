@@ -47,7 +47,7 @@ fn nonce(nonce: &'static str) -> Chain {
     chain().lying(move |_, method, _| (method == "starknet_getNonce").then(|| json!(nonce)))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_was_swallowed_is_signed_again_with_the_same_nonce_and_higher_bounds() {
     let (_, before) = sent().await;
     let after = replace(chain(), SENDER, &Policy::default()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_redemption_that_was_swallowed_is_signed_again_with_the_same_nonce_and
     assert_eq!(after.resource_bounds.l2_gas.max_price_per_unit, 150_000_000);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_nonce_that_was_taken_is_not_used_again() {
     // Another transaction was mined, or this one waits for one that was not: the account's own nonce counts.
     for other in ["0x2b", "0x7"] {
@@ -83,7 +83,7 @@ async fn a_nonce_that_was_taken_is_not_used_again() {
     assert_eq!((after.sender_address, after.resource_bounds), (Felt::from(0xacd), before.resource_bounds));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
     let (_, before) = sent().await;
     let fee = before.resource_bounds.max_fee(0);
@@ -114,7 +114,7 @@ async fn a_fee_above_the_policy_is_refused_with_what_it_costs() {
 }
 
 /// The secret is out, so a slow redemption is better than none.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let (kept, before) = sent().await;
     let giga = U256::from(1_000_000_000);

@@ -72,7 +72,7 @@ fn native(unsigned: &Unsigned) -> &countersign::starknet::UnsignedOrder {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_that_needs_an_approval_is_one_transaction() {
     let unsigned = prepare(chain(), &Policy::default()).await.unwrap();
     let payloads = native(&unsigned).payloads();
@@ -94,7 +94,7 @@ async fn an_order_that_needs_an_approval_is_one_transaction() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_approved_order_takes_the_gasless_path() {
     let amount = order().deposit().terms.amount;
     let unsigned = prepare(Chain { allowance: amount, ..chain() }, &Policy::default()).await.unwrap();
@@ -109,7 +109,7 @@ async fn an_approved_order_takes_the_gasless_path() {
     assert!(native(&unsigned).payloads().invoke.is_some());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fees_are_bounded_by_the_policy() {
     let fee = native(&prepare(chain(), &Policy::default()).await.unwrap())
         .payloads()
@@ -135,7 +135,7 @@ async fn fees_are_bounded_by_the_policy() {
     assert_eq!(prepare(greedy, &Policy::default()).await.unwrap_err().code().name(), "gas_limit_too_high");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn money_and_allowance_are_counted() {
     let amount = order().deposit().terms.amount;
     let poor = Chain { balance: amount - U256::ONE, ..chain() };
@@ -166,7 +166,7 @@ async fn money_and_allowance_are_counted() {
     assert_eq!(error.code().name(), "allowance_too_low");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simulation_that_moves_anything_else_is_refused() {
     let base = chain();
     let order = order();
@@ -230,7 +230,7 @@ const TRACE: &str = "Transaction execution has failed:\n0: Error in the called c
     0x05e20dcfacd356c6ba4fe1d2ce5e55dc54fd5cccda2af24a3e47e4efd5d0f71e, selector: \
     0x02aed25fcd0101fcece997d93f9d0643dfa3fbd4118cae16bf7d6cd533577c28):\n\"HTLC: duplicate order\".\n";
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_reason_of_a_failure_is_the_end_of_its_trace() {
     let estimate = chain().lying(|_, method, _| {
         // The panic data follows once more.
@@ -256,7 +256,7 @@ async fn the_reason_of_a_failure_is_the_end_of_its_trace() {
     assert!(error.contains(": An ASSERT_EQ instruction failed: 1 != 0;"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rejection_says_why() {
     let validate =
         "The `validate` entry point panicked with:\nError in contract (contract address: 0x1):\n0x41 ('Account: invalid signature').\n";
@@ -284,7 +284,7 @@ pub fn recovery(secret: Option<&[u8; 32]>) -> countersign::recover::Recovery {
     recover::redeem(&read_record(&order).unwrap(), Leg::Destination, secret, registry()).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_is_shown_to_nobody_before_it_is_sent() {
     let secret = [0x5a; 32];
     let nodes = nodes(chain(), 2);
@@ -300,7 +300,7 @@ async fn a_redemption_is_shown_to_nobody_before_it_is_sent() {
     assert!(seen.iter().all(|(_, _, params)| !params.to_string().contains(&word)), "{seen:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_that_would_fail_is_not_signed() {
     let account = hex(Felt::from(0xacc));
     let prepared =
@@ -315,7 +315,7 @@ async fn a_refund_that_would_fail_is_not_signed() {
     assert_eq!(error.unwrap_err().code().name(), "hex_prefix");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     let account = hex(Felt::from(0xacc));
     for recovery in [recovery(Some(&[0x5a; 32])), recovery(None)] {
@@ -347,7 +347,7 @@ pub fn kept() -> BroadcastTransaction {
     signed.broadcasts().pop().unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_sent_is_the_transaction_that_was_kept() {
     let kept = kept();
     let id = kept.id.clone();
@@ -379,7 +379,7 @@ async fn what_is_sent_is_the_transaction_that_was_kept() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_from_a_failure() {
     let kept = kept();
     let failing = |code: i64| {
@@ -424,7 +424,7 @@ async fn a_refusal_is_told_from_a_failure() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_is_followed_to_its_end() {
     let id = Felt::from(0x1d);
     let status = async |status: Value| {
@@ -450,7 +450,7 @@ async fn a_transaction_is_followed_to_its_end() {
     assert_eq!(nodes(chain(), 1).starknet("starknet").unwrap().status(id).await.unwrap(), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn contracts_describe_themselves() {
     let nodes_ = nodes(chain(), 2);
     let (htlc, token) = (nodes_.transport().htlc, nodes_.transport().token);
@@ -471,7 +471,7 @@ async fn contracts_describe_themselves() {
     assert_eq!(nodes(failing, 1).starknet("starknet").unwrap().describe_contract(htlc).await.unwrap_err().code().name(), "node_error");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn balances_and_heads_are_read() {
     let nodes_ = nodes(chain(), 2);
     let asset = registry().asset("starknet:eth").unwrap();

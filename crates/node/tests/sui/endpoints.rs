@@ -27,7 +27,7 @@ fn lying(method: &'static str, body: impl Fn() -> Result<Response, TransportErro
     funded().answering(move |_, asked, _| (asked == method).then(&body))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_of_other_chains_are_asked_nothing_else() {
     for chain_id in [MAINNET, "", "35834a8a", &digest_of(7)] {
         let nodes = one(|ledger| chain_id.clone_into(&mut ledger.chain_id)).connect();
@@ -39,7 +39,7 @@ async fn endpoints_of_other_chains_are_asked_nothing_else() {
     assert_eq!(main.head("sui", 0).await.unwrap().height.get(), HEAD);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
     let nodes = one(|ledger| ledger.chain_id.clear()).connect();
     let sui = nodes.sui("sui_testnet").unwrap();
@@ -56,7 +56,7 @@ async fn an_error_is_not_kept_as_the_identity_of_a_chain() {
     assert!(sui.htlc(&terms().destination).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_endpoint_shows_its_newest_checkpoint() {
     let nodes = funded().connect();
     let head = nodes.head("sui_testnet", 0).await.unwrap();
@@ -64,7 +64,7 @@ async fn each_endpoint_shows_its_newest_checkpoint() {
     assert!(nodes.has("sui_testnet") && nodes.sui("sui").is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enough_endpoints_must_agree() {
     let (good, mut lie) = (Ledger::funded(), Ledger::funded());
     lie.objects[0].contents[162] ^= 1;
@@ -85,7 +85,7 @@ async fn enough_endpoints_must_agree() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_worst_of_the_agreeing_endpoints_counts() {
     let mut behind = Ledger::funded();
     (behind.height, behind.time, behind.digest) = (FUNDED + 4, (NOW - 50, 0), digest_of(6));
@@ -96,7 +96,7 @@ async fn the_worst_of_the_agreeing_endpoints_counts() {
     assert_eq!(seen.hash, hex::encode([6; 32]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_old_head_is_stale() {
     let old = one(|ledger| ledger.time = (NOW - 121, 0));
     // Older than the order itself, which no node can know.
@@ -106,7 +106,7 @@ async fn an_old_head_is_stale() {
     assert!(matches!(held, Hold::Stale { .. }), "{held}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_that_becomes_shorter_is_unknown() {
     let nodes = funded().connect();
     let sui = nodes.sui("sui_testnet").unwrap();
@@ -122,7 +122,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     assert_eq!((error.code().name(), error.is_transient()), ("node_went_back", true));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_contradicts_itself_is_unknown() {
     let changes: [fn(&mut Ledger); 8] = [
         |ledger| ledger.transactions[0].checkpoint = Some(HEAD + 1),
@@ -141,7 +141,7 @@ async fn a_node_that_contradicts_itself_is_unknown() {
     assert!(pruned.to_string().contains("has pruned it") && pruned.is_transient(), "{pruned}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answers_to_another_question_are_unknown() {
     let object = |object: &Object| {
         let id = object.id.unwrap().to_string();
@@ -166,7 +166,7 @@ async fn answers_to_another_question_are_unknown() {
     assert_eq!(judge(lying("GetTransaction", move || Ok(Response::new(200, other.clone())))).await.unwrap_err(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bodies_that_are_no_answer_are_unknown() {
     let message = Message::default().text(1, "x");
     let good = answer(&message);
@@ -217,7 +217,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_honest_answer_with_anything_more_or_less_is_unknown() {
     let recorded = made()["answers"].clone();
     let judged = async |method: &'static str, change: &dyn Fn(&[u8]) -> Response| {
@@ -244,7 +244,7 @@ async fn an_honest_answer_with_anything_more_or_less_is_unknown() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_status_can_be_a_header_of_an_empty_response() {
     let with = |status: &'static str, body: Vec<u8>| {
         lying("BatchGetObjects", move || Ok(Response::new(200, body.clone()).with_header("grpc-status", status)))
@@ -257,7 +257,7 @@ async fn a_status_can_be_a_header_of_an_empty_response() {
     assert_eq!(judge(with("5", answer(&Message::default()))).await.unwrap_err(), "node_malformed", "header and trailers differ");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_words_of_a_node_are_escaped_and_capped() {
     let words = format!("no\u{1b}[31m%0a{}", "x".repeat(4_000));
     let error = read(lying("BatchGetObjects", move || Ok(Response::new(200, error(13, &words))))).await.unwrap_err();
@@ -266,7 +266,7 @@ async fn the_words_of_a_node_are_escaped_and_capped() {
     assert!(!shown.contains('\u{1b}') && !shown.contains('\n'), "{shown}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = lying("GetServiceInfo", || Err(TransportErrorKind::Timeout)).connect();
     let error = nodes.htlc(&terms().destination).await.unwrap_err();
@@ -274,7 +274,7 @@ async fn the_driver_sees_an_unknown_and_no_path() {
     assert!(!error.to_string().contains("the-key"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn terms_without_a_registry_or_with_a_malformed_id_are_refused() {
     let at = async |change: fn(&mut countersign::evidence::HtlcTerms)| {
         let mut terms = terms();
@@ -302,7 +302,7 @@ async fn described(network: Network) -> Result<PackageDescription, NodeError> {
     nodes.sui("sui_testnet").unwrap().describe_package(package_id()).await
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_package_says_who_can_upgrade_it() {
     let (capability, owner) = (Address::new([0xca; 32]), Address::new([0xaa; 32]));
     let published = |ledger: &mut Ledger| {

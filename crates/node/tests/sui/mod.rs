@@ -56,7 +56,7 @@ async fn unclear(network: Network) -> String {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for (count, needed) in [(1, 1), (2, 2), (3, 2)] {
@@ -74,7 +74,7 @@ async fn a_funded_order_is_evidence() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_requests_per_endpoint_and_one_for_its_identity() {
     let nodes = funded().connect();
     let terms = terms();
@@ -96,7 +96,7 @@ fn recorded(state: &'static str) -> Network {
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_reference_sdk_encodes_is_evidence() {
     let (made, terms) = (made(), terms());
     let transaction = made["digests"]["transaction"].as_str().unwrap().to_owned();
@@ -112,7 +112,7 @@ async fn what_the_reference_sdk_encodes_is_evidence() {
     assert_eq!(read(recorded("Refunded")).await.unwrap().state().unwrap().0, HtlcState::Refunded { transaction: Some(transaction) });
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_are_those_of_the_reference_sdk() {
     let made = made();
     let nodes = recorded("Initiated").connect();
@@ -134,7 +134,7 @@ async fn requests_are_those_of_the_reference_sdk() {
 
 // ---- what is on chain
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_changed_term_holds_the_secret() {
     for (at, code) in [
         (98, "destination_differs"),
@@ -154,7 +154,7 @@ async fn every_changed_term_holds_the_secret() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_of_another_kind_is_unclear() {
     let kind = order(false).kind;
     let other = |from: &str, to: &str| kind.replacen(from, to, 1);
@@ -173,7 +173,7 @@ async fn an_order_of_another_kind_is_unclear() {
     assert_eq!(unclear(one(|ledger| drop(ledger.objects.remove(1)))).await, "the pinned package does not exist");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_upgraded_package_keeps_the_types_of_the_first() {
     let first = Address::new([8; 32]);
     let upgraded = |ledger: &mut Ledger| {
@@ -184,7 +184,7 @@ async fn an_upgraded_package_keeps_the_types_of_the_first() {
     assert!(judge(one(upgraded)).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_that_is_not_there_is_absent_and_not_under_another_id() {
     let (state, seen) = read(one(|ledger| drop(ledger.objects.remove(0)))).await.unwrap().state().unwrap();
     assert_eq!((state, seen.height.get(), seen.depth, seen.is_finalized), (HtlcState::Absent, HEAD, 0, false));
@@ -211,7 +211,7 @@ fn other_id(ledger: &mut Ledger, terms: &mut VerifiedTerms) {
     ledger.transactions[0].events[1].1[1..33].copy_from_slice(&id);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_id_that_does_not_follow_from_the_terms_needs_the_event() {
     let (mut ledger, mut terms) = (Ledger::funded(), terms());
     other_id(&mut ledger, &mut terms);
@@ -228,7 +228,7 @@ async fn an_id_that_does_not_follow_from_the_terms_needs_the_event() {
     assert_eq!(judged(&other, &terms).await.unwrap_err(), "destination_differs");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_other_chain_word_proves_the_secret_hash_too() {
     let (mut ledger, mut terms, made) = (Ledger::funded(), terms(), made());
     let order = &made["order"];
@@ -243,7 +243,7 @@ async fn the_other_chain_word_proves_the_secret_hash_too() {
     assert!(Funded::judge(&terms, &quorum, &RULE, UnixTime::from_secs(NOW)).is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_in_no_checkpoint_is_not_final() {
     let early = |ledger: &mut Ledger| ledger.transactions[0].checkpoint = None;
     let (_, seen) = read(one(early)).await.unwrap().state().unwrap();
@@ -256,7 +256,7 @@ async fn a_transaction_in_no_checkpoint_is_not_final() {
     assert_eq!((seen.agreed, seen.depth, seen.is_finalized), (2, 0, false));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_says_how_an_order_ended() {
     let transaction = Some(digest_of(2));
     let secret = Some(word(&made()["order"]["secret"]));
@@ -269,7 +269,7 @@ async fn the_event_says_how_an_order_ended() {
     assert_eq!(judge(Network::new(&[Ledger::ended("Refunded")])).await.unwrap_err(), "destination_refunded");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forged_event_says_nothing() {
     let ended = |change: &dyn Fn(&mut Executed)| {
         let mut ledger = Ledger::ended("Redeemed");

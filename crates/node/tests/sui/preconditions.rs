@@ -13,7 +13,7 @@ use crate::sui::prices::connected;
 use crate::sui::wallet::{order, rich};
 
 /// The gas of a redemption is a fixed budget: 5,000 units at the normal price of 602 MIST, and 0.025 SUI for storage.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_has_the_coins_for_its_budget() {
     const BUDGET: u64 = 5_000 * 602 + 25_000_000;
     let has = |coins: u64| Ledger { balances: [(SUI.to_owned(), coins)].into(), ..rich() };
@@ -48,7 +48,7 @@ async fn the_account_that_redeems_has_the_coins_for_its_budget() {
 }
 
 /// A coin's decimals are those of its metadata, by a quorum: otherwise every amount that the owner reads is wrong.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_decimals_of_a_coin_are_those_of_the_registry() {
     const COIN: &str = "0x00000000000000000000000000000000000000000000000000000000000000c5::usd::USD";
     let mut text = registry_json();

@@ -48,7 +48,7 @@ fn ids(gas: &GasPayment) -> Vec<u8> {
     gas.objects.iter().map(|coin| coin.object_id().as_bytes()[0]).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_was_swallowed_is_signed_again_with_other_coins_and_a_higher_price() {
     let nodes = node(|_| ());
     let (kept, before) = sent(&nodes).await;
@@ -61,7 +61,7 @@ async fn a_redemption_that_was_swallowed_is_signed_again_with_other_coins_and_a_
     assert_eq!(replace(&dear, &kept, &Policy::default()).await.unwrap().price, 5_500);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_without_other_coins_signs_with_the_same_ones() {
     let only = || {
         node(|ledger| {
@@ -74,7 +74,7 @@ async fn a_sender_without_other_coins_signs_with_the_same_ones() {
     assert_eq!((after.price, &after.objects), (663, &before.objects));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_budget_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     let nodes = node(|_| ());
     let (kept, before) = sent(&nodes).await;
@@ -93,7 +93,7 @@ async fn a_budget_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     assert_eq!(refused(&replace(&nodes, &wrong, &Policy::default()).await.unwrap_err()), (Code::TransactionMismatch, "/id"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_and_said() {
     let redemption = Recovery::Sui(recovery(Role::Redeem).0);
     let dear = node(|ledger| ledger.gas_price = 5_000);

@@ -35,7 +35,7 @@ fn success(kept: &BroadcastTransaction) -> Executed {
     Executed::new(kept.id.clone())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_sent_is_what_was_signed() {
     let (kept, unsigned) = kept().await;
     assert_eq!(kept.id, unsigned.payloads().digest().to_base58());
@@ -53,7 +53,7 @@ async fn what_is_sent_is_what_was_signed() {
     assert_eq!((signature.len(), signature[0]), (1 + 64 + 32, 0), "Ed25519: flag, signature, public key");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     let (kept, _) = kept().await;
     let (has, busy) = (Ledger { sent: Ok(success(&kept)), ..rich() }, Ledger { sent: Err((14, "busy")), ..rich() });
@@ -75,7 +75,7 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     assert!(sent(Network::new(&[lost]), &kept).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_from_a_failure() {
     let (kept, _) = kept().await;
     let node = |sent: (u32, &'static str)| Ledger { sent: Err(sent), ..rich() };
@@ -102,7 +102,7 @@ async fn a_refusal_is_told_from_a_failure() {
     assert!(matches!(error, NodeError::Transport { .. }), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_that_was_executed_and_failed_is_rejected() {
     let (kept, _) = kept().await;
     let failed = Executed { success: false, reason: Some("MoveAbort 7"), ..success(&kept) };
@@ -117,7 +117,7 @@ async fn a_transaction_that_was_executed_and_failed_is_rejected() {
     assert_eq!(sent(Network::new(&[other]), &kept).await.err().unwrap().code().name(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_the_kept_transaction_is_sent() {
     let (kept, _) = kept().await;
     let payload: serde_json::Value = serde_json::from_str(&kept.payload).unwrap();
@@ -140,7 +140,7 @@ async fn only_the_kept_transaction_is_sent() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_receipt_has_a_checkpoint_that_the_endpoints_agree_on() {
     let id = Digest::new([7; 32]);
     let with = |executed: Option<Executed>| {
@@ -161,7 +161,7 @@ async fn a_receipt_has_a_checkpoint_that_the_endpoints_agree_on() {
     assert_eq!(receipt(&[with(Some(executed)), with(Some(early))]).await.unwrap_err().code().name(), "node_disagree");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_balance_is_what_the_endpoints_agree_on() {
     let owner = order().deposit().sender;
     let asset = registry().asset("sui_testnet:sui").unwrap();

@@ -74,7 +74,7 @@ fn simulated(nodes: &Nodes<Network>) -> Vec<Vec<u8>> {
 
 // ---- gas
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_is_paid_with_its_owners_coins_within_what_a_simulation_spends() {
     let nodes = Network::new(&[rich()]).connect();
     let unsigned = prepare(&nodes, Speed::Normal, &Policy::default()).await.unwrap();
@@ -91,7 +91,7 @@ async fn an_order_is_paid_with_its_owners_coins_within_what_a_simulation_spends(
     assert_eq!((balance, cost, gas_used), (3_500_000_004, 3_000_000_000 + BUDGET, Some(6_000_000)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_price_follows_the_epoch_and_the_speed() {
     for (speed, price) in [(Speed::Slow, 547), (Speed::Normal, 602), (Speed::Fast, 1_094)] {
         let nodes = Network::new(&[rich()]).connect();
@@ -100,7 +100,7 @@ async fn the_price_follows_the_epoch_and_the_speed() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_budget_above_the_policy_is_refused_and_never_lowered() {
     let policy = |limit: u64| Policy::from_json(format!(r#"{{"sui_gas_budget": {limit}}}"#).as_bytes()).unwrap();
     let nodes = Network::new(&[rich()]).connect();
@@ -120,7 +120,7 @@ async fn a_budget_above_the_policy_is_refused_and_never_lowered() {
     assert_eq!(refused(&prepared(ledger).await.unwrap_err()), (Code::GasLimitTooHigh, "/gas_budget"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_missing_is_said_before_anything_is_signed() {
     let ledger = |balances: &[u64]| {
         let coins = balances.iter().zip(0x21..).map(|(balance, what)| coin(what, *balance)).collect();
@@ -154,7 +154,7 @@ fn reservations(unsigned: &UnsignedOrder) -> Vec<Option<(u64, u64)>> {
     unsigned.payloads().gas_payment.objects.iter().map(balance::reserved).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_address_balance_pays_where_coins_do_not() {
     let cost = 3_000_000_000 + BUDGET;
     let unsigned = prepared(holding(&[], cost)).await.unwrap();
@@ -172,7 +172,7 @@ async fn the_address_balance_pays_where_coins_do_not() {
 }
 
 /// Coins that cover only the smallest budget do not hide the address balance.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_address_balance_pays_the_gas_that_a_coin_does_not() {
     let (coin, cost) = (3_002_000_000, 3_000_000_000 + BUDGET);
     let unsigned = prepared(holding(&[coin], 10_000_000_000)).await.unwrap();
@@ -192,7 +192,7 @@ async fn the_address_balance_pays_the_gas_that_a_coin_does_not() {
     assert_eq!(reservations(&unsigned), [None]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn too_little_in_both_places_is_refused_with_both_balances() {
     for (coins, funds) in [(vec![], 2_999_999_999), (vec![1_000_000_000], 1_999_999_999), (vec![5], 1)] {
         let error = prepared(holding(&coins, funds)).await.unwrap_err();
@@ -202,7 +202,7 @@ async fn too_little_in_both_places_is_refused_with_both_balances() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_endpoint_decides_neither_the_balance_nor_the_network() {
     let honest = || holding(&[], 4_000_000_000);
     for liar in [
@@ -216,7 +216,7 @@ async fn one_endpoint_decides_neither_the_balance_nor_the_network() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_registry_that_is_shared_since_another_version_is_refused() {
     let with = |object: Option<Object>| {
         let mut ledger = rich();
@@ -232,7 +232,7 @@ async fn a_registry_that_is_shared_since_another_version_is_refused() {
     assert!(prepared(with(Some(shared_registry(REGISTRY_VERSION)))).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn coins_are_read_from_every_page() {
     let nodes = Network::new(&[rich()]).connect();
     let owner = order().deposit().sender;
@@ -245,7 +245,7 @@ async fn coins_are_read_from_every_page() {
     assert_eq!(nodes.sui("sui_testnet").unwrap().coins(owner).await.unwrap().len(), 4);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_coin_that_is_none_is_malformed() {
     let changes: [fn(&mut Object); 6] = [
         |coin| coin.kind = "0x2::coin::Coin<0x7::sui::SUI>".to_owned(),
@@ -277,7 +277,7 @@ pub(crate) fn honest() -> Ledger {
     ledger
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn coins_are_used_only_if_enough_endpoints_show_them_at_that_version() {
     let expected = prepare(&Network::new(&[honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
     for change in FALSE_COINS {
@@ -300,7 +300,7 @@ async fn coins_are_used_only_if_enough_endpoints_show_them_at_that_version() {
     assert_eq!(unsigned.payloads().bytes, expected.payloads().bytes);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_single_endpoint_neither_sets_the_price_nor_stops_a_preflight() {
     let expected = prepare(&Network::new(&[honest()]).connect(), Speed::Normal, &Policy::default()).await.unwrap();
     let cheap = Ledger { gas_price: 1, ..honest() };
@@ -320,7 +320,7 @@ async fn a_single_endpoint_neither_sets_the_price_nor_stops_a_preflight() {
 
 // ---- simulation
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_simulation_that_moves_something_else_is_refused() {
     let owner = order().deposit().sender.to_string();
     let change = |owner: &str, coin: &str, amount: i64| (owner.to_owned(), coin.to_owned(), amount.to_string());
@@ -355,7 +355,7 @@ async fn a_simulation_that_moves_something_else_is_refused() {
     assert_eq!(prepared(endless).await.unwrap_err().code().name(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_that_would_fail_is_refused_with_its_reason() {
     let mut ledger = rich();
     let failing = Executed { success: false, reason: Some("MoveAbort 7\u{1b}[0m"), ..ledger.simulated.clone().unwrap() };
@@ -402,7 +402,7 @@ fn rehearsing(abort: Option<(&'static str, u64)>, reason: Option<&'static str>) 
 }
 
 /// Endpoints that do not rehearse keep a secret in that nobody knows, and delay nothing once it is out.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rehearsal_that_nobody_makes_delays_no_redemption_whose_secret_is_out() {
     let nodes = Network::new(&[Ledger { simulated: Err((12, "not served")), ..rich() }]).connect();
     let first = recovered(&nodes, Role::Redeem, &Policy::default()).await;
@@ -412,7 +412,7 @@ async fn a_rehearsal_that_nobody_makes_delays_no_redemption_whose_secret_is_out(
     assert!(urgent.is_ok(), "{urgent:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_is_never_shown_before_it_is_sent() {
     let nodes = rehearsing(Some(("AtomicSwap", 8)), Some("a wrong secret"));
     let unsigned = recovered(&nodes, Role::Redeem, &Policy::default()).await.unwrap();
@@ -438,7 +438,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
     assert_eq!(refused(&misspelt), (Code::AddressMalformed, "/sender"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
     for (abort, reason) in [
         (None, "FunctionNotFound"),
@@ -460,7 +460,7 @@ async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
     assert_eq!(recovered(&busy, Role::Redeem, &Policy::default()).await.unwrap_err().code().name(), "node_error");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_pays_out_and_takes_nothing_but_gas() {
     let (initiator, net) = (recovery(Role::Refund).0.to().to_string(), NET);
     let with = |changes: Vec<(String, String, String)>| {

@@ -52,7 +52,7 @@ fn says(code: &str) -> Value {
     json!({"code": code, "message": bare("why"), "transaction": "{}"})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
     let taken = || json!({"result": true, "code": "SUCCESS", "message": "", "txid": bare(signed().1)});
     assert!(broadcast(&[(taken(), false)]).await.is_ok());
@@ -90,7 +90,7 @@ async fn a_transaction_is_accepted_if_enough_endpoints_have_it() {
 }
 
 /// The endpoints say themselves how late it is, and none gets what no block will contain.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_quorum_says_whether_a_transaction_expires() {
     const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
     let (kept, id) = signed();
@@ -126,7 +126,7 @@ async fn a_quorum_says_whether_a_transaction_expires() {
     assert!(matches!(outcome, Err(NodeError::Rejected { .. })) && !got.contains(&"a.example") && !got.contains(&"b.example"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_the_kept_transaction_is_sent() {
     let (kept, _) = signed();
     let nodes = nodes(tron(NATIVE), 1);
@@ -143,7 +143,7 @@ async fn only_the_kept_transaction_is_sent() {
     assert!(nodes.transport().seen.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn receipts_are_of_the_transaction_and_agreed_upon() {
     let id = B256::repeat_byte(0x42);
     let good = json!({"id": bare(id), "blockNumber": 16, "receipt": {"result": "SUCCESS"}});

@@ -47,7 +47,7 @@ fn code(paid: Result<bool, NodeError>) -> Code {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payment_of_another_account_is_what_enough_endpoints_show() {
     let id = bare(ID);
     let (honest, lying, unknown) = (info(0), info(1), json!({}));

@@ -49,7 +49,7 @@ fn tron() -> Tron {
     Tron::funded(&terms().destination)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_funded_order_is_evidence() {
     let terms = terms();
     for count in [1, 2, 3] {
@@ -69,7 +69,7 @@ async fn a_funded_order_is_evidence() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_of_the_chains_own_coin_is_evidence_too() {
     let mut terms = terms();
     terms.destination.token = None;
@@ -81,7 +81,7 @@ async fn an_order_of_the_chains_own_coin_is_evidence_too() {
 }
 
 /// The identity is read once. A read then requests the newest blocks, the contract, and the order's block with the newest block again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
     let nodes = nodes(tron(), 1);
     let terms = terms();
@@ -109,7 +109,7 @@ async fn three_round_trips_per_endpoint_and_one_for_its_identity() {
     assert!(call["contract_address"].as_str().unwrap().starts_with("41"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_irreversible_is_not_final() {
     let young = |solid| Tron { solid, ..tron() };
     assert!(judge(young(INITIATED), 1).await.is_ok());
@@ -128,7 +128,7 @@ async fn what_is_not_irreversible_is_not_final() {
     assert_eq!(judge(other, 1).await.unwrap_err(), "destination_not_final");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_changed_term_holds_the_secret() {
     for (field, value) in [(0, U256::from(0x1234_5678)), (1, U256::from(0x1234_5678)), (3, U256::from(599))] {
         let mut order = tron().order.unwrap();
@@ -150,7 +150,7 @@ async fn every_changed_term_holds_the_secret() {
 }
 
 /// The contract does not store the hash, and no formula of its ids is certain. Without the event, nothing shows the hash.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_of_the_funding_shows_the_secret_hash() {
     let terms = terms();
     let destination = &terms.destination;
@@ -202,7 +202,7 @@ async fn the_event_of_the_funding_shows_the_secret_hash() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_of_another_kind_is_unclear() {
     let orders = |result: Value| {
         tron().lying(move |_, _, question| question["data"].as_str().is_some_and(|data| data.starts_with(ORDERS)).then(|| result.clone()))
@@ -234,7 +234,7 @@ async fn a_contract_of_another_kind_is_unclear() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_event_says_how_an_order_ended() {
     let terms = terms();
     let destination = &terms.destination;
@@ -264,7 +264,7 @@ async fn the_event_says_how_an_order_ended() {
     assert_eq!(judge(both, 1).await.unwrap_err(), "destination_unclear");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forged_end_is_unknown() {
     let terms = terms();
     let destination = &terms.destination;
@@ -291,7 +291,7 @@ async fn a_forged_end_is_unknown() {
     assert_eq!(judge(nameless, 1).await.unwrap_err(), "node_malformed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endpoints_of_other_chains_are_asked_nothing_else() {
     let nodes = nodes(Tron { genesis: 2_494_104_990, ..tron() }, 1);
     let error = nodes.tron("tron").unwrap().htlc(&terms().destination).await.unwrap_err();
@@ -307,7 +307,7 @@ async fn endpoints_of_other_chains_are_asked_nothing_else() {
     assert!(fake::nodes(tron(), 1).evm("tron").is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bodies_that_are_no_answer_are_unknown() {
     let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     let bodies: Vec<(&str, u16, Vec<u8>)> = vec![
@@ -335,7 +335,7 @@ async fn bodies_that_are_no_answer_are_unknown() {
     assert_eq!(judge(silent, 1).await.unwrap_err(), "transport_timeout");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn blocks_that_contradict_each_other_are_unknown() {
     let block = |asked: &'static str, number: u64, pointer: &'static str, value: Value| {
         tron().lying(move |_, path, question| {
@@ -374,7 +374,7 @@ async fn blocks_that_contradict_each_other_are_unknown() {
 }
 
 /// The contract is read at some block between two reads of the newest one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_the_blocks_before_and_after_the_one_that_leaves_less_counts() {
     let asked = AtomicU64::new(0);
     let growing = tron().lying(move |_, path, _| {
@@ -388,7 +388,7 @@ async fn of_the_blocks_before_and_after_the_one_that_leaves_less_counts() {
     assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (106, 100, LATEST, NOW - 3));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_chain_that_becomes_shorter_is_unknown() {
     let asked = AtomicU64::new(0);
     let shrinking = tron().lying(move |_, path, _| {
@@ -403,7 +403,7 @@ async fn a_chain_that_becomes_shorter_is_unknown() {
     assert_eq!(chain.htlc(&terms.destination).await.unwrap_err().code().name(), "node_went_back");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn enough_endpoints_must_agree() {
     let lie = |liars: &'static [&'static str]| {
         move |host: &str, path: &str, question: &Value| {
@@ -432,7 +432,7 @@ async fn enough_endpoints_must_agree() {
     assert_eq!((locked.elapsed, seen.depth, seen.height.get(), seen.head_time.as_secs()), (99, 80, LATEST - 20, NOW - 3 - 60));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_driver_sees_an_unknown_and_no_path() {
     let nodes = nodes(tron().answering(|_, _| Some(Ok((429, Vec::new())))), 2);
     assert!(nodes.has("tron") && !nodes.has("tron_nile"));

@@ -25,7 +25,7 @@ pub(crate) fn transaction(unsigned: Unsigned) -> TronTransaction {
     order.payloads().calls[0].transaction.clone()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_was_swallowed_is_signed_again_with_a_new_reference_block() {
     let sender = Address::from([0xa1; 20]).to_string();
     let (before, after) = (nodes(tron(SOLID), 2), nodes(tron(SOLID + 7), 2));
@@ -41,7 +41,7 @@ async fn a_redemption_that_was_swallowed_is_signed_again_with_a_new_reference_bl
     assert!(second.raw.expiration > first.raw.expiration);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fee_limit_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     let sender = Address::from([0xa1; 20]).to_string();
     let nodes = nodes(tron(SOLID), 1);
@@ -53,7 +53,7 @@ async fn a_fee_limit_above_the_policy_is_refused_with_what_it_costs_and_pays() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn once_the_secret_is_out_the_limit_of_the_policy_is_paid_if_it_is_enough_for_the_energy() {
     let sender = Address::from([0xa1; 20]).to_string();
     let nodes = nodes(tron(SOLID), 1);

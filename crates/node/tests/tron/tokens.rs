@@ -36,7 +36,7 @@ fn hex(address: AbiAddress) -> String {
     address.to_string().trim_start_matches("0x").to_lowercase()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
     let (code, text) = refused(frozen(&["htlc"])).await;
     assert_eq!(code, Code::SimulationReverted);
@@ -46,7 +46,7 @@ async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
     preflight(WITHOUT_APPROVAL, frozen(&[])).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_takes_a_fee_is_not_paid() {
     let order = order(WITHOUT_APPROVAL);
     let deposit = order.deposit();
@@ -67,7 +67,7 @@ async fn a_token_that_takes_a_fee_is_not_paid() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
     let receiver = Address::from([0x5a; 20]);
     for is_frozen in [true, false] {
@@ -146,7 +146,7 @@ fn calls_and(
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_that_is_paused_holds_the_secret_back() {
     const TWO: [&str; 2] = ["a.example", "c.example"];
     let paused = |data: &str| data.starts_with("a9059cbb").then(|| reverted(&[]));
@@ -166,7 +166,7 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
     let uses = |energy: u64| {
         move |data: &str| data.is_empty().then(|| json!({"result": {"result": true}, "energy_used": energy, "constant_result": [""]}))
@@ -180,7 +180,7 @@ async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_can_pay_for_the_energy() {
     let poor = crate::tron::fake::Tron { coins: 15_000_000, ..tron(WITHOUT_APPROVAL) };
     let honest = |fake: crate::tron::fake::Tron| {
@@ -201,7 +201,7 @@ async fn the_account_that_redeems_can_pay_for_the_energy() {
 }
 
 /// A redemption has a fee limit of 100 TRX, which also limits staked energy. Above 625 sun for one unit, 160,000 units do not fit into it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
     let at = |price: u64| {
         crate::tron::fake::Tron { energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
@@ -226,7 +226,7 @@ async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
 }
 
 /// 160,000 units of energy at 100 sun.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
     let mut record = record("tron:trx", Address::from([0x5a; 20]));
     for (payout, expected) in [(16_000_000, vec![(Precondition::Payout, "fee_above_payout")]), (16_000_001, vec![])] {
@@ -252,7 +252,7 @@ fn account(
 
 const ALL: [&str; 3] = ["a.example", "b.example", "c.example"];
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_keys_of_the_account_that_redeems_are_asked_for() {
     let (a, b) = ([0xa; 20], [0xb; 20]);
     let permission = Permission::new(2).with_keys(2, [(Address::from(a), 1), (Address::from(b), 1)]);
@@ -274,7 +274,7 @@ async fn the_keys_of_the_account_that_redeems_are_asked_for() {
 }
 
 /// What is prepared from the chain, and what is asked before an order is paid, is under the permission of the owner's account.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_permission_of_the_owners_account_holds_for_payment_refund_and_redemption() {
     let (a, b) = ([0xa; 20], [0xb; 20]);
     let permission = Permission::new(2).with_keys(2, [(Address::from(a), 1), (Address::from(b), 1)]);
@@ -308,7 +308,7 @@ async fn the_permission_of_the_owners_account_holds_for_payment_refund_and_redem
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_payment_is_sent_only_if_its_keys_can_sign_for_the_account() {
     let keys = [1_u8, 2].map(|byte| countersign::tron::Key::from_bytes(&[byte; 32]).unwrap());
     let [a, b] = [&keys[0], &keys[1]].map(|key| key.address());

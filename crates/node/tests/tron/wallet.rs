@@ -50,7 +50,7 @@ async fn refused(id: &str, tron: impl Into<Fake>) -> (Code, String) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_reference_is_the_newest_irreversible_block() {
     let calls = calls(tron(NATIVE)).await;
     let id = id_of(SOLID);
@@ -118,7 +118,7 @@ async fn one_liar_of_three_does_not_choose_the_reference() {
     assert_eq!(calls_of(disagreeing, 2).await.unwrap_err().code().name(), "node_disagree");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn balances_and_allowances_are_agreed_upon() {
     let (sender, token) = (Address::from([0xa1; 20]), Address::from([0x77; 20]));
     let of = |fake: Fake, count| nodes(fake, count);
@@ -150,7 +150,7 @@ async fn balances_and_allowances_are_agreed_upon() {
 
 // ---- preflight
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_verified_passes() {
     for id in [WITH_APPROVAL, WITHOUT_APPROVAL, NATIVE] {
         let value = U256::from(order(id).deposit().initiate.value);
@@ -166,7 +166,7 @@ async fn what_was_verified_passes() {
     preflight(WITH_APPROVAL, Tron { allowance: U256::ZERO, ..tron(WITH_APPROVAL) }).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_missing_is_said_before_anything_is_signed() {
     let insufficient = |at: &str| (Code::InsufficientFunds, at.to_owned());
     for id in [WITH_APPROVAL, WITHOUT_APPROVAL] {
@@ -187,7 +187,7 @@ async fn what_is_missing_is_said_before_anything_is_signed() {
     assert_eq!(refused(WITH_APPROVAL, other).await, (Code::SimulationDiffers, "/token".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_would_fail_is_refused_with_its_reason() {
     let text = hex::decode("08c379a0000000000000000000000000000000000000000000000000000000000000002000000000000000000000000000000000000000000000000000000000000000067061757365640000000000000000000000000000000000000000000000000000").unwrap();
     let simulated = reverted(&text);
@@ -207,7 +207,7 @@ async fn a_call_that_would_fail_is_refused_with_its_reason() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_moves_something_else_is_refused() {
     let order = order(WITHOUT_APPROVAL);
     let deposit = order.deposit();
@@ -234,7 +234,7 @@ async fn a_call_that_moves_something_else_is_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn prices_that_are_missing_or_malformed_are_unknown() {
     for parameters in [
         json!({}),
@@ -254,7 +254,7 @@ async fn prices_that_are_missing_or_malformed_are_unknown() {
     assert_eq!(refused(NATIVE, greedy).await.0, Code::GasLimitTooLow);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redemption_is_never_shown_before_it_is_sent() {
     let hash = SecretHash::of(&SECRET).to_string();
     let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
@@ -269,7 +269,7 @@ async fn a_redemption_is_never_shown_before_it_is_sent() {
 }
 
 /// A redemption that runs out of energy would reveal the secret for nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
     let hash = SecretHash::of(&SECRET).to_string();
     let record = record::<Family>("tron-record-native-v3", |order| order["source_swap"]["secret_hash"] = hash.into()).unwrap();
@@ -301,7 +301,7 @@ fn roles(unsigned: &Unsigned) -> Vec<Role> {
     order.payloads().calls.iter().map(|call| call.role).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_order_is_prepared_with_the_approval_that_it_needs() {
     let prepare = async |id: &str, allowance: U256| {
         let nodes = nodes(Tron { allowance, ..tron(id) }, 1);
@@ -324,7 +324,7 @@ async fn an_order_is_prepared_with_the_approval_that_it_needs() {
     assert_eq!(roles(&own), [Role::Initiate]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_is_prepared_for_whoever_sends_it() {
     let record = record::<Family>("tron-record-native-v3", |_| {}).unwrap();
     let refund = recover::refund(&record, Leg::Source, registry()).unwrap();
@@ -345,7 +345,7 @@ async fn a_refund_is_prepared_for_whoever_sends_it() {
     assert!(prepare("0xa1", &Policy::default()).await.is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_contract_is_described_by_what_it_is() {
     let describe = async |fake: Fake| nodes(fake, 1).tron("tron").unwrap().describe_contract(Address::from([0xa1; 20])).await.unwrap();
     let described = describe(tron(WITHOUT_APPROVAL).into()).await;
