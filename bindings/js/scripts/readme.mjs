@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { machine, speedTable, startTable } from "./bench.mjs";
 import { HERE } from "./paths.mjs";
 import { sizeTable } from "./sizes.mjs";
+import { partsTable } from "./where.mjs";
 
 const path = join(HERE, "README.md");
 let text = readFileSync(path, "utf8");
-const tables = { sizes: sizeTable, speed: () => `${machine()}:\n\n${speedTable()}`, start: startTable };
+const tables = { sizes: sizeTable, parts: () => partsTable(["all", "evm", "starknet", "swap", "page"]), speed: () => `${machine()}:\n\n${speedTable()}`, start: startTable };
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : Object.keys(tables)) {
   const table = tables[name]?.();

@@ -109,6 +109,8 @@ pub(crate) struct Rules {
     pub(crate) is_htlc_of_one_token: bool,
     /// Whether an order can name a delegate.
     pub(crate) has_delegates: bool,
+    /// The decimals of the coin in which the family's chains count; `None` if every asset is a token, which states its own.
+    pub(crate) coin_decimals: Option<u8>,
     /// What precedes the `:` in the ids of the family's networks, each with the parser of what follows.
     pub(crate) networks: &'static [(&'static str, ParseNetwork)],
     /// Parses an address of one of the family's networks.

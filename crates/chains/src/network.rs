@@ -29,6 +29,13 @@ impl Family {
     pub const fn has_delegates(self) -> bool {
         self.rules().has_delegates
     }
+
+    /// Returns the decimals of the coins of this family's chains, which no contract states: 18 on EVM, where amounts are in wei, for
+    /// example. `None` on Starknet, where every asset is a token.
+    #[must_use]
+    pub const fn coin_decimals(self) -> Option<u8> {
+        self.rules().coin_decimals
+    }
 }
 
 impl fmt::Display for Family {

@@ -160,6 +160,13 @@ fn what_no_registry_may_say_is_refused_or_left_out() {
             asset("base:usdc", "/htlc/address", text["assets"][asset_index("base:usdc")]["token"]["address"].clone()),
             "asset base:usdc",
         ),
+        // No contract can be asked for these, and an amount of 0.001 BTC with 11 decimals would be a whole one.
+        ("decimals of ETH", asset("base:eth", "/decimals", json!(21)), "asset base:eth"),
+        ("decimals of TRX", asset("tron:trx", "/decimals", json!(9)), "asset tron:trx"),
+        ("decimals of SOL", asset("solana:sol", "/decimals", json!(12)), "asset solana:sol"),
+        ("decimals of SUI", asset("sui:sui", "/decimals", json!(12)), "asset sui:sui"),
+        ("decimals of BTC", asset("bitcoin:btc", "/decimals", json!(11)), "asset bitcoin:btc"),
+        ("decimals of LTC", asset("litecoin:ltc", "/decimals", json!(5)), "asset litecoin:ltc"),
         ("an HTLC that is zero", asset("base:usdc", "/htlc/address", zero.clone()), "asset base:usdc"),
         ("a token that is zero", asset("base:usdc", "/token/address", zero.clone()), "asset base:usdc"),
         ("an internal key that everybody knows", asset("bitcoin:btc", "/htlc/address", g), "asset bitcoin:btc"),
@@ -218,14 +225,28 @@ fn of_a_contradiction_neither_side_is_pinned() {
     let starknet = |members: &[(&str, Value)]| copy("assets", asset_index("starknet:wbtc"), members);
     let (id, token) = (json!("base:dai"), json!("0x1212121212121212121212121212121212121212"));
     for (what, registry, left_out) in [
-        ("another token", usdc(&[("/id", id.clone()), ("/token/address", token)]), &["asset base:usdc", "asset base:dai"][..]),
-        ("no token", usdc(&[("/id", id.clone()), ("/token", Value::Null)]), &["asset base:usdc", "asset base:dai"]),
+        ("another token", usdc(&[("/id", id.clone()), ("/token/address", token.clone())]), &["asset base:usdc", "asset base:dai"][..]),
+        (
+            "no token",
+            usdc(&[("/id", id.clone()), ("/token", Value::Null), ("/decimals", json!(18))]),
+            &["asset base:usdc", "asset base:dai"],
+        ),
         ("other decimals", usdc(&[("/id", id.clone()), ("/decimals", json!(18))]), &["asset base:usdc", "asset base:dai"]),
         ("other decimals on Tron", tron(&[("/id", json!("tron:x")), ("/decimals", json!(18))]), &["asset tron:usdt", "asset tron:x"]),
         (
             "other decimals on Starknet",
             starknet(&[("/id", json!("starknet:x")), ("/decimals", json!(18))]),
             &["asset starknet:wbtc", "asset starknet:x"],
+        ),
+        (
+            "other decimals in another HTLC",
+            usdc(&[("/id", id.clone()), ("/htlc/address", token.clone()), ("/decimals", json!(18))]),
+            &["asset base:usdc", "asset base:dai"],
+        ),
+        (
+            "other decimals where a program has all tokens",
+            copy("assets", asset_index("solana:usdc"), &[("/id", json!("solana:x")), ("/decimals", json!(9))]),
+            &["asset solana:usdc", "asset solana:x"],
         ),
         ("an asset twice", usdc(&[]), &["asset base:usdc", "asset base:usdc"]),
         ("an id of two chains", copy("chains", 0, &[("/chain", json!("ethereum"))]), &["chain ethereum", "chain ethereum"]),

@@ -16,6 +16,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "blocks",
     is_htlc_of_one_token: false,
     has_delegates: true,
+    coin_decimals: Some(8),
     networks: &[
         ("bitcoin", |text| network(text).map(|net| Network::Bitcoin(Coin::Bitcoin, net))),
         ("litecoin", |text| network(text).map(|net| Network::Bitcoin(Coin::Litecoin, net))),

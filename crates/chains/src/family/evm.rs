@@ -15,6 +15,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "blocks",
     is_htlc_of_one_token: true,
     has_delegates: true,
+    coin_decimals: Some(18),
     networks: &[("evm", |text| network::number(text).map(Network::Evm))],
     address,
     format: |account| account.array().map(checksum_evm),

@@ -13,6 +13,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "slots",
     is_htlc_of_one_token: false,
     has_delegates: false,
+    coin_decimals: Some(9),
     networks: &[("solana", |text| network::named(text).map(Network::Solana))],
     address: |_, text| parse_solana(text).map(|bytes| Account::from_array(Family::Solana, bytes)),
     format: |account| account.array().map(|bytes| digits::base58(&bytes)),

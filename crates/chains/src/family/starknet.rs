@@ -11,6 +11,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "blocks",
     is_htlc_of_one_token: true,
     has_delegates: true,
+    coin_decimals: None,
     networks: &[("starknet", |text| network::named(text).map(Network::Starknet))],
     address: |_, text| parse_felt(text).map(|bytes| Account::from_array(Family::Starknet, bytes)),
     format: |_| None,

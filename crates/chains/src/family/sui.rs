@@ -14,6 +14,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "ms",
     is_htlc_of_one_token: false,
     has_delegates: false,
+    coin_decimals: Some(9),
     networks: &[("sui", |text| network::named(text).map(Network::Sui))],
     address: |_, text| parse_sui(text).map(|bytes| Account::from_array(Family::Sui, bytes)),
     format: |_| None,

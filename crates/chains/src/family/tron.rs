@@ -11,6 +11,7 @@ pub(super) const RULES: Rules = Rules {
     timelock_unit: "blocks",
     is_htlc_of_one_token: true,
     has_delegates: false,
+    coin_decimals: Some(6),
     networks: &[("tron", |text| network::number(text).map(Network::Tron))],
     address: |_, text| parse_tron_base58(text).map(|bytes| Account::from_array(Family::Tron, bytes)),
     format: |account| account.array().map(tron_base58),

@@ -206,6 +206,13 @@ impl Pinning<'_> {
         };
         let mut clashes = rules::clashes(&mut generations, &htlc, &same_generation, &mixed);
         clashes.values_mut().for_each(|clash| clash.member = "/htlc/generation");
+        // A token has the same decimals in every HTLC.
+        let mut with_token = all().filter(|(_, asset)| asset.token.is_some());
+        let token = |asset: &Asset| rules::token_key(asset).unwrap_or_default();
+        let same_decimals = |asset: &Asset, other: &Asset| asset.record.decimals == other.record.decimals;
+        let other_decimals =
+            |asset: &Asset, other: &Asset| format!("{} is the token of {}, but has other decimals", asset.record.id, other.record.id);
+        clashes.extend(rules::clashes(&mut with_token, &token, &same_decimals, &other_decimals));
         clashes.extend(rules::clashes(&mut with_htlc, &htlc, &rules::may_share_htlc, &shared));
         clashes.extend(rules::clashes(&mut all(), &|asset| (asset.record.id.to_string(), None), &|_, _| false, &twice));
         for asset in self.without(read, &clashes, |_, _| ())? {

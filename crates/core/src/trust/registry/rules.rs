@@ -28,9 +28,15 @@ pub(super) fn check_name(chain: &str, id: &str) -> Result<(), String> {
     })
 }
 
-/// Requires that an asset's contracts are possible: none is zero or a key with a known secret, and the HTLC is not the token.
+/// Requires that an asset's contracts are possible: none is zero or a key with a known secret, and the HTLC is not the token. The chain's
+/// own coin has its own decimals: they decide how much an amount is, and no contract can be asked for them.
 pub(super) fn check_contracts(asset: &Asset) -> Result<(), String> {
     let id = &asset.record.id;
+    if let (None, Some(decimals)) = (&asset.token, asset.chain.family().coin_decimals())
+        && asset.record.decimals != decimals
+    {
+        return Err(format!("{id} is a coin with {decimals} decimals, not {}", asset.record.decimals));
+    }
     let token = asset.token.as_ref().and_then(|token| token.account.as_ref());
     for (what, account) in [("HTLC", asset.htlc.as_ref()), ("token", token), ("registry object", asset.htlc_registry.as_ref())] {
         if let Some(fault) = account.and_then(fault) {
@@ -77,6 +83,13 @@ pub(super) fn may_share_htlc(a: &Asset, b: &Asset) -> bool {
     !a.chain.family().is_htlc_of_one_token() || (token(a) == token(b) && a.record.decimals == b.record.decimals)
 }
 
+/// Returns what the assets of one token have in common. On Sui, that is the coin type as it is written.
+pub(super) fn token_key(asset: &Asset) -> Option<SharedKey> {
+    let token = asset.token.as_ref()?;
+    let text = if token.account.is_some() { "" } else { &token.text };
+    Some((format!("{} {text}", asset.record.chain), token.account.clone()))
+}
+
 /// An entry that another one contradicts.
 pub(super) struct Clash {
     pub(super) reason: String,
@@ -86,7 +99,7 @@ pub(super) struct Clash {
     pub(super) is_later: bool,
 }
 
-/// What entries must not share unless they agree: a name or id, or an HTLC of a chain.
+/// What entries must not share unless they agree: a name or id, or an HTLC or a token of a chain.
 pub(super) type SharedKey = (String, Option<Account>);
 
 /// Finds the entries that share a key with others, unless all of them agree with the first. None of them wins: nothing tells
