@@ -53,19 +53,18 @@
 //! Phrases, secrets and keys are wiped on drop. Copies that the elliptic curve and hash libraries leave on the stack are not wiped.
 
 mod search;
+mod tree;
 
 use std::fmt;
 
 use bip39::{Language, Mnemonic};
-use bitcoin::NetworkKind;
-use bitcoin::bip32::{ChildNumber, Xpriv};
-use bitcoin::secp256k1::{Secp256k1, SignOnly};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 pub use search::{Extent, FoundIndex, IndexError, MAX_INDICES, OrderKeys, Search};
 
 use crate::error::Error;
+use tree::Node;
 
 /// The number of words of a phrase.
 pub const WORDS: usize = 12;
@@ -165,7 +164,6 @@ pub struct Rescue {
     purpose: Node,
     /// The node of the branches from 1 on.
     branched: Node,
-    secp: Secp256k1<SignOnly>,
 }
 
 impl Rescue {
@@ -176,10 +174,8 @@ impl Rescue {
     /// [`DeriveError`], which happens for one phrase in 2^127.
     pub fn new(phrase: &Phrase) -> Result<Self, DeriveError> {
         let seed = Zeroizing::new(phrase.0.to_seed_normalized(PASSPHRASE));
-        let secp = Secp256k1::signing_only();
-        let master = Node(Xpriv::new_master(NetworkKind::Main, seed.as_slice()).map_err(|_| DeriveError)?);
-        let purpose = master.child(&secp, PURPOSE)?;
-        Ok(Self { branched: purpose.child(&secp, BRANCHED)?, purpose, secp })
+        let purpose = Node::master(seed.as_slice())?.child(PURPOSE)?;
+        Ok(Self { branched: purpose.child(BRANCHED)?, purpose })
     }
 
     /// Derives a branch. The first branch of a phrase is 0.
@@ -187,14 +183,13 @@ impl Rescue {
     /// # Errors
     ///
     /// [`DeriveError`], which happens for one branch in 2^127.
-    pub fn branch(&self, number: u16) -> Result<Branch<'_>, DeriveError> {
-        let secp = &self.secp;
-        let role = |node: &Node| Ok([node.child(secp, 0)?, node.child(secp, 1)?, node.child(secp, 2)?]);
+    pub fn branch(&self, number: u16) -> Result<Branch, DeriveError> {
+        let role = |node: &Node| Ok([node.child(0)?, node.child(1)?, node.child(2)?]);
         let [secret, refund, redeem] = match number {
             0 => role(&self.purpose)?,
-            branch => role(&self.branched.child(secp, branch.into())?)?,
+            branch => role(&self.branched.child(branch.into())?)?,
         };
-        Ok(Branch { secret, refund, redeem, secp })
+        Ok(Branch { secret, refund, redeem })
     }
 }
 
@@ -205,22 +200,20 @@ impl fmt::Debug for Rescue {
 }
 
 /// The secrets and keys of one branch of a phrase, by index.
-pub struct Branch<'r> {
+pub struct Branch {
     secret: Node,
     refund: Node,
     redeem: Node,
-    secp: &'r Secp256k1<SignOnly>,
 }
 
-impl Branch<'_> {
+impl Branch {
     /// Returns the secret of the swap with an index, 32 bytes.
     ///
     /// # Errors
     ///
     /// [`DeriveError`] if `index` is not below [`INDICES`](crate::INDICES).
     pub fn secret(&self, index: u32) -> Result<Zeroizing<[u8; 32]>, DeriveError> {
-        let node = self.secret.child(self.secp, index)?;
-        let key = Zeroizing::new(node.0.private_key.secret_bytes());
+        let key = self.secret.child(index)?.secret_key();
         let tag = Sha256::digest(SECRET_TAG);
         let mut secret = Zeroizing::new([0; 32]);
         Sha256::new().chain_update(tag).chain_update(tag).chain_update(*key).finalize_into((&mut *secret).into());
@@ -242,7 +235,7 @@ impl Branch<'_> {
     ///
     /// The errors of [`secret`](Self::secret).
     pub fn refund_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
-        self.key(&self.refund, index)
+        key(&self.refund, index)
     }
 
     /// Returns the key that redeems on a Bitcoin-like destination chain.
@@ -251,38 +244,18 @@ impl Branch<'_> {
     ///
     /// The errors of [`secret`](Self::secret).
     pub fn redeem_key(&self, index: u32) -> Result<RescueKey, DeriveError> {
-        self.key(&self.redeem, index)
-    }
-
-    fn key(&self, role: &Node, index: u32) -> Result<RescueKey, DeriveError> {
-        let node = role.child(self.secp, index)?;
-        let mut pair = node.0.to_keypair(self.secp);
-        let public_key = pair.x_only_public_key().0.serialize();
-        pair.non_secure_erase();
-        Ok(RescueKey { public_key, secret_key: Zeroizing::new(node.0.private_key.secret_bytes()) })
+        key(&self.redeem, index)
     }
 }
 
-impl fmt::Debug for Branch<'_> {
+fn key(role: &Node, index: u32) -> Result<RescueKey, DeriveError> {
+    let node = role.child(index)?;
+    Ok(RescueKey { public_key: node.public_key(), secret_key: node.secret_key() })
+}
+
+impl fmt::Debug for Branch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Branch(..)")
-    }
-}
-
-/// A private key of the tree, which is wiped on drop. Every child is hardened, so the chain code is useless without it.
-struct Node(Xpriv);
-
-impl Node {
-    /// Derives the hardened child with a number.
-    fn child(&self, secp: &Secp256k1<SignOnly>, number: u32) -> Result<Self, DeriveError> {
-        let hardened = ChildNumber::from_hardened_idx(number).map_err(|_| DeriveError)?;
-        self.0.derive_priv(secp, &[hardened]).map(Self).map_err(|_| DeriveError)
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.0.private_key.non_secure_erase();
     }
 }
 

@@ -224,11 +224,11 @@ impl<'o> Wanted<'o> {
         !self.refund_keys.is_empty() || !self.redeem_keys.is_empty()
     }
 
-    fn by_hash(&self, branch: &Branch<'_>, index: u32) -> Result<Matches<'o>, DeriveError> {
+    fn by_hash(&self, branch: &Branch, index: u32) -> Result<Matches<'o>, DeriveError> {
         Ok(matches(&self.hashes, branch.secret_hash(index)?, Role::Secret).collect())
     }
 
-    fn by_key(&self, branch: &Branch<'_>, index: u32) -> Result<Matches<'o>, DeriveError> {
+    fn by_key(&self, branch: &Branch, index: u32) -> Result<Matches<'o>, DeriveError> {
         let mut found = Vec::new();
         if !self.refund_keys.is_empty() {
             found.extend(matches(&self.refund_keys, branch.refund_key(index)?.public_key, Role::RefundKey));
@@ -281,7 +281,7 @@ impl<'s> Run<'s> {
         &mut self,
         every: &Wanted<'_>,
         left: &mut BTreeSet<u16>,
-        look: impl Fn(&Wanted<'s>, &Branch<'_>, u32) -> Result<Matches<'s>, DeriveError> + Sync,
+        look: impl Fn(&Wanted<'s>, &Branch, u32) -> Result<Matches<'s>, DeriveError> + Sync,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<usize, DeriveError> {
         let branches: Vec<u16> = left.iter().copied().collect();
