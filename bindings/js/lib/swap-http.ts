@@ -2,6 +2,7 @@
 import { usage } from "./error.js";
 import { jsonText } from "./output.js";
 import type { ChainEndpoint, ChainEndpoints, ChainProvider } from "./swap-types.js";
+import { asciiUrl } from "./swap-url.js";
 
 /** A request of the machine. */
 export interface HttpNeed {
@@ -42,8 +43,11 @@ export class Connections {
   constructor(nodes: Readonly<Record<string, ChainEndpoints>>, send?: typeof fetch) {
     this.#fetch = send ?? ((input, init) => fetch(input, init));
     const url = (chain: string, endpoint: ChainEndpoint) => {
-      if (typeof endpoint === "string") return endpoint;
-      if (typeof endpoint === "object" && endpoint !== null && Object.hasOwn(endpoint, "url")) return { ...endpoint };
+      if (typeof endpoint === "string") return asciiUrl(endpoint);
+      if (typeof endpoint === "object" && endpoint !== null && Object.hasOwn(endpoint, "url")) {
+        const { url, ...more } = endpoint as { readonly url: unknown };
+        return { ...more, url: asciiUrl(url) };
+      }
       if (!isProvider(endpoint)) throw usage("usage", `an endpoint of ${chain} is neither a URL nor a provider`);
       // A name that no server can have, and that tells people what is meant.
       const origin = `https://provider-${this.#providers.size + 1}.${chain.replaceAll("_", "-")}.invalid`;

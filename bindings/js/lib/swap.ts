@@ -9,6 +9,7 @@ import { Connections, type HttpNeed } from "./swap-http.js";
 import { Inbox } from "./swap-inbox.js";
 import { type OpenStore, checkedStore } from "./swap-store.js";
 import type { ChainEndpoints, ConsentRequest, Quote, QuoteRequest, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
+import { asciiUrl } from "./swap-url.js";
 
 export { NothingSent, eip1193Signer } from "./swap-eip1193.js";
 export { memoryStore, type DocumentWrite, type OpenStore, type SwapStore } from "./swap-store.js";
@@ -113,7 +114,7 @@ export class Swaps {
     await init(own.module);
     const { service, appId, accounts, permissions, ownTransactions, signers, relayer, trustTheService, speed, signOnly, pollMs, registry, policy } = own;
     const connections = new Connections(members<Record<string, ChainEndpoints>>(own.nodes, "nodes") as Record<string, ChainEndpoints>, own.fetch);
-    const told = { service: service instanceof URL ? service.href : service, app_id: appId, accounts, own_transactions: ownTransactions, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
+    const told = { service: asciiUrl(service instanceof URL ? service.href : service), app_id: appId, accounts, own_transactions: ownTransactions, signers: Object.keys(signers ?? {}), relayer, trust_the_service: trustTheService, speed, sign_only: signOnly, poll_ms: pollMs };
     const pinned = documentBytes(registry, "registry");
     const limits = policy === undefined ? NOTHING : documentBytes(policy, "policy");
     const store = await checkedStore(own.store);
