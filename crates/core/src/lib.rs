@@ -15,6 +15,8 @@ pub mod reader;
 pub mod report;
 #[doc(hidden)]
 pub mod serde_text;
+#[doc(hidden)]
+pub mod sort;
 mod state;
 mod trust;
 mod verify;

@@ -1,6 +1,7 @@
 //! Named keys that sign calls in place of the sender's own key, as Tron's permissions allow.
 
 use alloy_primitives::Address;
+use countersign_core::sort;
 
 /// The keys that sign for the sender, each with its weight, and the weight that their signatures must reach together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl Signers {
     #[must_use]
     pub fn fewest(&self) -> usize {
         let mut weights: Vec<_> = self.keys.iter().map(|(_, weight)| *weight).collect();
-        weights.sort_unstable_by(|one, other| other.cmp(one));
+        sort::by(&mut weights, sort::descending);
         let mut sum = 0_u64;
         let is_needed = |weight: &u64| {
             let before = sum;

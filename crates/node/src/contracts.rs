@@ -8,6 +8,7 @@ use countersign::{
     AssetId, Code, Refusal,
     trust::{Asset, Generation},
 };
+use countersign_core::sort;
 use countersign_transport::{Chains as _, Transport};
 use serde::Serialize;
 
@@ -170,7 +171,7 @@ impl Contracts {
     pub fn changes(&self, asset: &Asset, now: &Description) -> Vec<ContractChange> {
         let id = asset.record.id.as_str();
         let Some(kept) = self.get(asset) else { return Vec::new() };
-        let names: std::collections::BTreeSet<&String> = kept.facts.keys().chain(now.facts.keys()).collect();
+        let names = sort::set(kept.facts.keys().chain(now.facts.keys()));
         let change = |name: &String| {
             let (old, new) = (kept.facts.get(name).cloned(), now.facts.get(name).cloned());
             (old != new).then(|| ContractChange { asset: id.to_owned(), fact: name.clone(), old, new })

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use countersign_core::reader::{Answer, FailureKind, Request as ReadRequest, json_rpc};
+use countersign_core::sort;
 use countersign_transport::url::Url;
 use countersign_transport::{Method, Request, Response, Transport, TransportErrorKind, is_safe};
 use futures_util::future::join_all;
@@ -77,7 +78,7 @@ impl Endpoint {
         keys.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
         keys.extend([url.username().to_owned(), url.password().unwrap_or_default().to_owned()]);
         keys.retain(|key| key.len() >= MIN_KEY);
-        keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
+        sort::by(&mut keys, |one, other| other.len().cmp(&one.len()));
         let keys = keys.into_iter().map(Zeroizing::new).collect();
         let authorization = url.password().map(|password| {
             let pair = Zeroizing::new(format!("{}:{password}", url.username()));

@@ -13,6 +13,7 @@ pub use countersign_core::reader::Head;
 use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Known, Machine, Next, Observation, Quorum, Reader, Request as ReadRequest, Submission,
 };
+use countersign_core::sort;
 use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, Memory, Transport, gather};
 
 use crate::config::{Endpoints, NodeConfig};
@@ -85,7 +86,7 @@ impl<T: Transport> Nodes<T> {
     /// Creates connections to the chains that are pinned in `registry` and have endpoints in `config`. Sends nothing yet.
     #[must_use]
     pub fn new(transport: T, config: NodeConfig, registry: &Registry) -> Self {
-        let pinned: BTreeMap<_, _> = registry.chains().map(|chain| (chain.name(), &chain.network)).collect();
+        let pinned = sort::map(registry.chains().map(|chain| (chain.name(), &chain.network)));
         let (mut chains, mut unknown) = (BTreeMap::new(), Vec::new());
         for (name, endpoints) in config.chains {
             match pinned.get(name.as_str()) {

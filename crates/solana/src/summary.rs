@@ -1,7 +1,7 @@
 //! The summary lines of a deposit and its payloads, and the bytes that each line covers.
 
 use countersign_core::report::amount::format_duration;
-use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue, line_text};
+use countersign_core::{ByteCoverage, ChainProfile, Hex, Network, RequestId, Span, Summary, Topic, TypedValue, line_text, sort};
 use solana_message::VersionedMessage;
 use solana_message::v1::TransactionConfig;
 
@@ -291,7 +291,7 @@ impl Coverage {
             (Topic::SecretHash, fields.secret_hash, "secret hash"),
         ];
         parts.extend(fields.refundee.map(|refundee| (Topic::Owner, refundee, "refundee")));
-        parts.sort_unstable_by_key(|(_, range, _)| range.start);
+        sort::by(&mut parts, |(_, one, _), (_, other, _)| one.start.cmp(&other.start));
         for (topic, range, what) in parts {
             self.up_to(topic, place.field(&range).end, what);
         }

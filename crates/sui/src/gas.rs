@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use countersign_core::{Code, ContextVersion, Refusal, SentBy};
+use countersign_core::{Code, ContextVersion, Refusal, SentBy, sort};
 use serde::{Deserialize, Serialize};
 use sui_sdk_types::{Address, Argument, Command, Input, ObjectReference, TransactionExpiration, TransactionKind};
 
@@ -220,7 +220,8 @@ pub(crate) fn choose_gas(coins: &[Coin], split: u64, budget: u64) -> Result<Vec<
 /// twice is one.
 pub(crate) fn fewest(coins: &[Coin], need: u128, max: usize) -> Result<(Vec<&Coin>, Vec<&Coin>), Refusal> {
     let mut sorted: Vec<&Coin> = coins.iter().collect();
-    sorted.sort_unstable_by_key(|coin| (std::cmp::Reverse(coin.balance), coin.reference.object_id(), coin.reference.version()));
+    let key = |coin: &Coin| (std::cmp::Reverse(coin.balance), *coin.reference.object_id(), coin.reference.version());
+    sort::by(&mut sorted, |one, other| key(one).cmp(&key(other)));
     let mut seen = BTreeSet::new();
     sorted.retain(|coin| seen.insert(coin.reference.object_id()));
 

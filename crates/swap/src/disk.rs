@@ -69,7 +69,9 @@ impl HostDisk {
                 writes.push(Write { name, bytes: now.cloned() });
             }
         }
-        writes.sort_by_key(|write| LAST.iter().any(|last| write.name.rsplit('/').next() == Some(last)));
+        let is_last = |write: &Write| LAST.iter().any(|last| write.name.rsplit('/').next() == Some(last));
+        let (last, mut writes): (Vec<_>, Vec<_>) = writes.into_iter().partition(is_last);
+        writes.extend(last);
         writes
     }
 

@@ -165,7 +165,13 @@ impl Options {
                 permissions.insert(name.to_owned(), countersign_json::tron_permission(&given.need(name)?)?);
             }
         }
-        let names = |list: Cursor<'_, '_>| list.array()?.map(|name| name.text().map(str::to_owned)).collect();
+        let names = |list: Cursor<'_, '_>| {
+            let mut names = BTreeSet::new();
+            for name in list.array()? {
+                names.insert(name.text()?.to_owned());
+            }
+            Ok::<_, Refusal>(names)
+        };
         let flag = |name| members.get(name).map_or(Ok(false), |value| value.bool());
         let pace = members.get("poll_ms").map(|millis| millis.integer().map(Duration::from_millis)).transpose()?;
         Ok(Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::chains::Coin;
 use countersign_core::reader::{Fault, Head};
-use countersign_core::{BlockHeight, Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, U256, sort};
 
 use crate::address::Chain;
 use crate::chain::{self, HtlcSpend};
@@ -173,7 +173,7 @@ impl Parents {
             return Self::TooMany;
         }
         let mut txids: Vec<Txid> = transaction.input.iter().map(|input| input.previous_output.txid).collect();
-        txids.sort_unstable();
+        sort::ascending(&mut txids);
         txids.dedup();
         Self::Check(txids)
     }

@@ -1,11 +1,11 @@
 //! The unspent outputs of a script, and the coins of a wallet.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Txid};
 use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Reply, Request, Turn};
-use countersign_core::{BlockHeight, Code, Refusal, U256};
+use countersign_core::{BlockHeight, Code, Refusal, U256, sort};
 
 use super::esplora::History;
 use super::look::{self, Claim};
@@ -76,7 +76,7 @@ impl Outputs {
     #[must_use]
     pub fn agreed<'o>(lists: impl IntoIterator<Item = &'o Self>, needed: usize) -> Self {
         let mut agreed = shown_by(lists.into_iter().map(|list| list.0.as_slice()), needed, ConfirmedOutput::key);
-        agreed.sort_by_key(|output| (Reverse(output.funding.value), output.funding.outpoint));
+        sort::by(&mut agreed, |one, other| most_valuable_first(&one.funding, &other.funding));
         Self(agreed)
     }
 
@@ -92,11 +92,15 @@ impl Outputs {
     }
 }
 
+fn most_valuable_first(one: &Funding, other: &Funding) -> Ordering {
+    other.value.cmp(&one.value).then_with(|| one.outpoint.cmp(&other.outpoint))
+}
+
 /// Returns the entries that at least `needed` of the lists show. A list that shows an entry twice counts once.
 fn shown_by<'l, E: Clone + 'l, K: Ord>(lists: impl Iterator<Item = &'l [E]>, needed: usize, key: impl Fn(&E) -> K) -> Vec<E> {
     let mut shown: BTreeMap<K, (&E, usize)> = BTreeMap::new();
     for list in lists {
-        for (key, entry) in list.iter().map(|entry| (key(entry), entry)).collect::<BTreeMap<_, _>>() {
+        for (key, entry) in sort::map(list.iter().map(|entry| (key(entry), entry))) {
             let (_, count) = shown.entry(key).or_insert((entry, 0));
             *count = count.saturating_add(1);
         }
@@ -139,7 +143,7 @@ impl Unspent {
                 let History { claims, last, mined } = esplora::read_history(replies.json(0)?, &self.subject.subject)?;
                 self.found.extend(claims);
                 // A block on one page may also begin the next one.
-                self.found.sort_unstable_by_key(|claim| claim.funding.outpoint);
+                sort::by(&mut self.found, |one, other| one.funding.outpoint.cmp(&other.funding.outpoint));
                 self.found.dedup_by_key(|claim| claim.funding.outpoint);
                 self.sort(MAX_ASKED)?;
                 let next = last.filter(|_| mined >= esplora::FULL_PAGE && pages < esplora::MAX_PAGES);
@@ -195,7 +199,7 @@ impl Unspent {
     /// Keeps the most valuable confirmed outputs.
     fn sort(&mut self, max: usize) -> Result<(), Refusal> {
         self.found.retain(|claim| claim.height.is_some());
-        self.found.sort_by_key(|claim| (Reverse(claim.funding.value), claim.funding.outpoint));
+        sort::by(&mut self.found, |one, other| most_valuable_first(&one.funding, &other.funding));
         self.found.truncate(max);
         let total = sum(self.found.iter().map(|claim| claim.funding.value));
         if total > self.subject.chain.chain.supply() {

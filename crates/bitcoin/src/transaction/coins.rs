@@ -3,6 +3,7 @@
 use bdk_coin_select::metrics::LowestFee;
 use bdk_coin_select::{Candidate, ChangePolicy, CoinSelector, DrainWeights, FeeRate as Rough, Target, TargetFee, TargetOutputs};
 use bitcoin::Amount;
+use countersign_core::sort;
 
 use super::{FeeRate, Spend, Utxo};
 
@@ -82,7 +83,7 @@ fn largest_first(selector: &CoinSelector<'_>, amount: u64, is_enough: impl Fn(&[
         chosen.push(index);
         value = value.saturating_add(candidate.value);
         if value > amount && is_enough(&chosen) {
-            chosen.sort_unstable();
+            sort::ascending(&mut chosen);
             return Some(chosen);
         }
     }

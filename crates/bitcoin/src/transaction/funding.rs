@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bitcoin::consensus::encode;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::{Amount, Sequence, TxOut};
-use countersign_core::{Code, Refusal, Role, TypedValue, U256};
+use countersign_core::{Code, Refusal, Role, TypedValue, U256, sort};
 
 use super::change::output_weight;
 use super::coins::{self, SelectionTarget};
@@ -80,7 +80,7 @@ fn pay(deposit: &Deposit, wallet: &TxContext, utxos: &[Utxo], plan: ChangePlan<'
     })?;
     let mut outputs = vec![(paid, false)];
     outputs.extend(cost.change.map(|change| (change, true)));
-    sort(wallet.ordering, &mut coins, &mut outputs);
+    put_in_order(wallet.ordering, &mut coins, &mut outputs);
 
     let origins = Origins::new(&wallet.origins);
     let sequence = if wallet.replaceable { Sequence::ENABLE_RBF_NO_LOCKTIME } else { Sequence::ENABLE_LOCKTIME_NO_RBF };
@@ -97,22 +97,22 @@ fn pay(deposit: &Deposit, wallet: &TxContext, utxos: &[Utxo], plan: ChangePlan<'
 }
 
 /// Sorts inputs and outputs. The flag of each output tells whether it is the change.
-fn sort(ordering: TxOrdering, coins: &mut [&Utxo], outputs: &mut [(TxOut, bool)]) {
+fn put_in_order(ordering: TxOrdering, coins: &mut [&Utxo], outputs: &mut [(TxOut, bool)]) {
     match ordering {
         TxOrdering::Given => {}
         TxOrdering::Bip69 => {
             // Ids are compared as displayed, with the bytes of the hash in reverse order.
-            coins.sort_by_cached_key(|utxo| {
+            sort::by_cached_key(coins, |utxo| {
                 let mut txid = utxo.outpoint().txid.to_byte_array();
                 txid.reverse();
                 (txid, utxo.outpoint().vout)
             });
-            outputs.sort_by(|(a, _), (b, _)| (a.value, &a.script_pubkey).cmp(&(b.value, &b.script_pubkey)));
+            sort::by(outputs, |(a, _), (b, _)| (a.value, &a.script_pubkey).cmp(&(b.value, &b.script_pubkey)));
         }
         TxOrdering::Shuffled(seed) => {
             let rank = |item: &[u8]| sha256::Hash::hash(&[&seed[..], item].concat());
-            coins.sort_by_cached_key(|utxo| rank(&encode::serialize(&utxo.outpoint())));
-            outputs.sort_by_cached_key(|(output, _)| rank(output.script_pubkey.as_bytes()));
+            sort::by_cached_key(coins, |utxo| rank(&encode::serialize(&utxo.outpoint())));
+            sort::by_cached_key(outputs, |(output, _)| rank(output.script_pubkey.as_bytes()));
         }
     }
 }

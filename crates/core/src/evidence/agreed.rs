@@ -3,6 +3,7 @@
 use countersign_chains::{BlockHeight, UnixTime};
 
 use super::{Finding, HtlcState, ObservedAt};
+use crate::sort;
 
 /// Combines the findings of endpoints that agree into one state and its place, of which each number is the worst of the best `needed`
 /// ones. Returns `None` if there are fewer.
@@ -14,11 +15,7 @@ use super::{Finding, HtlcState, ObservedAt};
 pub fn combine(findings: &[&Finding], needed: usize) -> Option<(HtlcState, ObservedAt)> {
     let place = needed.checked_sub(1)?;
     // Of numbers of which the greater is the better, the place-th is the worst of the best `needed` ones.
-    let greatest = |number: fn(&Finding) -> u64| {
-        let mut numbers: Vec<_> = findings.iter().map(|finding| number(finding)).collect();
-        numbers.sort_unstable_by(|one, other| other.cmp(one));
-        numbers.get(place).copied()
-    };
+    let greatest = |number: fn(&Finding) -> u64| sort::nth(findings.iter().map(|finding| number(finding)), place, sort::descending);
     let shortest = |finding: &Finding| if let HtlcState::Locked(locked) = &finding.state { locked.least_elapsed } else { 0 };
     let height = greatest(|finding| finding.seen.height.get()).map(BlockHeight::from)?;
     let shown = findings.iter().find(|finding| finding.seen.height == height)?;

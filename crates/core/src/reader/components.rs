@@ -4,6 +4,8 @@
 //! [`median`] of its own: a pair, a set of bounds or a whole context of one endpoint would carry a component along that nobody compared.
 //! With more than half of the endpoints honest, a median lies between two honest values.
 
+use crate::sort;
+
 /// The maximum price of a transaction that is overdue, as a multiple of the median at that moment.
 pub const OVERDUE_MULTIPLE: u128 = 4;
 
@@ -21,10 +23,9 @@ pub const OVERDUE_MULTIPLE: u128 = 4;
 /// ```
 #[must_use]
 pub fn median<T: Ord>(shown: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut sorted: Vec<T> = shown.into_iter().collect();
-    sorted.sort_unstable();
-    let middle = sorted.len().saturating_sub(1) / 2;
-    sorted.into_iter().nth(middle)
+    let shown: Vec<T> = shown.into_iter().collect();
+    let middle = shown.len().saturating_sub(1) / 2;
+    sort::nth(shown, middle, T::cmp)
 }
 
 /// Returns the lowest price with which nodes let a transaction take the place of one that offers `price`: 10 % more, rounded up.
@@ -61,7 +62,7 @@ pub fn rebid(before: u128, median: u128) -> u128 {
 #[must_use]
 pub fn newest_first<T: Ord>(heights: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut all: Vec<T> = heights.into_iter().collect();
-    all.sort_unstable_by(|one, other| other.cmp(one));
+    sort::by(&mut all, sort::descending);
     all.dedup();
     all
 }

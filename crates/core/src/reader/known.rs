@@ -7,6 +7,7 @@ use countersign_chains::BlockHeight;
 use super::Fault;
 use crate::json::{self, Cursor};
 use crate::report::Refusal;
+use crate::sort;
 
 /// The maximum number of facts, of hints and of searches that are kept for one endpoint. They are cleared when there are more.
 const MAX_FACTS: usize = 4_096;
@@ -117,7 +118,7 @@ impl Known {
     #[must_use]
     pub fn to_json(&self) -> String {
         let named = |values: &BTreeMap<String, Vec<u8>>| -> BTreeMap<String, String> {
-            values.iter().map(|(name, value)| (name.clone(), hex::encode_prefixed(value))).collect()
+            sort::map(values.iter().map(|(name, value)| (name.clone(), hex::encode_prefixed(value))))
         };
         let (facts, hints, progress) = (named(&self.facts), named(&self.hints), named(&self.progress));
         serde_json::json!({"height": self.height, "is_rpc": self.is_rpc, "facts": facts, "hints": hints, "progress": progress}).to_string()
@@ -152,7 +153,11 @@ impl Known {
 
 fn read_named(cursor: &Cursor<'_, '_>) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
     let members = cursor.object()?;
-    members.keys().take(MAX_FACTS).map(|name| Ok((name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?))).collect()
+    let mut named = BTreeMap::new();
+    for name in members.keys().take(MAX_FACTS) {
+        named.insert(name.to_owned(), members.need(name)?.hex_bytes(MAX_FACT)?);
+    }
+    Ok(named)
 }
 
 #[cfg(test)]

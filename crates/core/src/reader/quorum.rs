@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Fault, Machine, Observation};
 use crate::report::{Code, Refusal};
+use crate::sort;
 
 /// What honest endpoints at different heights have in common.
 pub trait Agree {
@@ -117,14 +118,7 @@ impl<O: Agree> Quorum<O> {
                 distinct.push((name.to_owned(), None));
             }
         }
-        let all = distinct.len();
-        if all == 0 {
-            return Err(Refusal::new(Code::WrongType, "/endpoints").with_expected("at least one endpoint"));
-        }
-        if needed > all || needed.saturating_mul(2) <= all {
-            let expected = format!("more than half of {all} different endpoints, and at most all of them");
-            return Err(Refusal::new(Code::WrongType, "/quorum").with_expected(expected).with_actual(needed));
-        }
+        check_size(distinct.len(), needed)?;
         Ok(Self { endpoints: distinct, needed })
     }
 
@@ -140,23 +134,20 @@ impl<O: Agree> Quorum<O> {
         let silent = self.endpoints.iter().filter(|(_, word)| word.is_none()).count();
         let group = self.largest();
         let agreed = group.len();
-        let (mut passed, mut held) = (Vec::new(), Vec::new());
+        let (mut passed, mut held) = (Vec::new(), None);
         for one in group {
             match question(one) {
                 Ok(value) => passed.push((value, one)),
-                Err(reason) => held.push(reason),
+                Err(reason) => held = held.or(Some(reason)),
             }
         }
         let passing = passed.len();
-        if passing >= self.needed {
-            passed.sort_by(|(one, _), (other, _)| other.cmp(one));
-            if let Some((value, one)) = passed.into_iter().nth(self.needed.saturating_sub(1)) {
-                return Verdict::Stands(value, one);
-            }
+        if let Some((value, one)) = sort::nth(passed, self.needed.saturating_sub(1), |(one, _), (other, _)| other.cmp(one)) {
+            return Verdict::Stands(value, one);
         }
         // The silent endpoints may join this group, or form one with those outside it.
         let may_pass = passing.saturating_add(silent) >= self.needed || self.may_another_group_grow(silent);
-        let doubt = match held.into_iter().next() {
+        let doubt = match held {
             Some(reason) if agreed >= self.needed => Doubt::Held(reason),
             _ => self.disagreement(agreed),
         };
@@ -166,8 +157,10 @@ impl<O: Agree> Quorum<O> {
     /// Returns the observations of the largest group.
     #[must_use]
     pub fn largest(&self) -> Vec<&O> {
+        let (shown, groups) = self.groups();
         // `max_by_key` returns the last of equals, and the first endpoint is the preferred one.
-        self.groups().into_iter().rev().max_by_key(Vec::len).unwrap_or_default()
+        let largest = groups.into_iter().rev().max_by_key(Vec::len).unwrap_or_default();
+        largest.into_iter().filter_map(|place| shown.get(place).copied()).collect()
     }
 
     /// Returns the observations that enough endpoints agree on.
@@ -197,32 +190,56 @@ impl<O: Agree> Quorum<O> {
         self.endpoints.iter().all(|(_, word)| word.is_some())
     }
 
-    fn groups(&self) -> Vec<Vec<&O>> {
-        let mut groups: Vec<(O::Key, Vec<&O>)> = Vec::new();
-        for one in self.heard().filter_map(|(_, word)| word.ok()) {
-            let key = one.key();
-            match groups.iter_mut().find(|(other, _)| *other == key) {
-                Some((_, group)) => group.push(one),
-                None => groups.push((key, vec![one])),
-            }
-        }
-        groups.into_iter().map(|(_, group)| group).collect()
+    /// Returns the observations, and the places of those in each group.
+    fn groups(&self) -> (Vec<&O>, Vec<Vec<usize>>) {
+        let shown: Vec<&O> = self.heard().filter_map(|(_, word)| word.ok()).collect();
+        let keys: Vec<O::Key> = shown.iter().map(|one| one.key()).collect();
+        let groups = group(keys.len(), &|one, other| keys.get(one) == keys.get(other));
+        (shown, groups)
     }
 
     /// Returns whether a group other than the largest could still become large enough.
     fn may_another_group_grow(&self, silent: usize) -> bool {
-        let mut sizes: Vec<_> = self.groups().iter().map(Vec::len).collect();
-        sizes.sort_unstable_by(|one, other| other.cmp(one));
-        sizes.get(1).copied().unwrap_or_default().saturating_add(silent) >= self.needed
+        let (_, groups) = self.groups();
+        let second = sort::nth(groups.iter().map(Vec::len), 1, sort::descending);
+        second.unwrap_or_default().saturating_add(silent) >= self.needed
     }
 
     fn disagreement<E>(&self, agreed: usize) -> Doubt<E> {
         if let [(_, Some(Err(fault)))] = self.endpoints.as_slice() {
             return Doubt::Fault(fault.clone());
         }
-        let faults = self.heard().filter_map(|(name, word)| Some((name, word.err()?)));
-        let detail = faults.map(|(name, fault)| format!("; {name}: {fault}")).collect();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let detail = describe(&mut self.heard().filter_map(|(name, word)| Some((name, word.err()?))));
         Doubt::Disagree { agreed: count(agreed), needed: count(self.needed), detail }
     }
+}
+
+/// Groups the places below `count` of which `are_equal` says that they belong together.
+fn group(count: usize, are_equal: &dyn Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for place in 0..count {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| are_equal(*first, place))) {
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
+        }
+    }
+    groups
+}
+
+/// Requires at least one endpoint, and that more than half of them must agree.
+fn check_size(all: usize, needed: usize) -> Result<(), Refusal> {
+    if all == 0 {
+        return Err(Refusal::new(Code::WrongType, "/endpoints").with_expected("at least one endpoint"));
+    }
+    if needed > all || needed.saturating_mul(2) <= all {
+        let expected = format!("more than half of {all} different endpoints, and at most all of them");
+        return Err(Refusal::new(Code::WrongType, "/quorum").with_expected(expected).with_actual(needed));
+    }
+    Ok(())
+}
+
+/// Describes the faults of endpoints, each after `; `.
+fn describe(faults: &mut dyn Iterator<Item = (&str, &Fault)>) -> String {
+    faults.map(|(name, fault)| format!("; {name}: {fault}")).collect()
 }

@@ -141,7 +141,7 @@ macro_rules! limits {
             pub(super) fn limits(&mut self) -> Vec<(&'static str, Limit<'_>)> {
                 let mut timelocks =
                     vec![$((Family::$Family, concat!(stringify!($table), "_timelock"), Limit::Number(&mut self.$table.timelock))),*];
-                timelocks.sort_by_key(|(family, ..)| *family);
+                crate::sort::by(&mut timelocks, |(one, ..), (other, ..)| one.cmp(other));
                 let others = [$($((
                     concat!(stringify!($table), "_", stringify!($limit)),
                     Limit::$Kind(&mut self.$table.$limit),

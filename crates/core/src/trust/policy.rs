@@ -259,7 +259,7 @@ impl Serialize for Policy {
             ApprovalPolicy::Exact => "exact",
             ApprovalPolicy::RefuseInexact => "refuse_inexact",
         };
-        let timelocks: BTreeMap<_, _> = self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())).collect();
+        let timelocks = crate::sort::map(self.max_timelock.iter().map(|(chain, limit)| (chain, limit.as_secs())));
         let names = |codes: &BTreeSet<Code>| codes.iter().map(|code| code.name()).collect::<Vec<_>>();
         let mut policy = self.clone();
         let limits = policy.limits();

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::generation::Generation;
 use crate::report::{Code, ParseError};
+use crate::sort;
 use crate::wire::strict_json;
 
 mod diff;
@@ -96,7 +97,7 @@ impl Registry {
     #[must_use]
     pub fn assets(&self) -> Vec<&Asset> {
         let mut assets: Vec<_> = self.assets.values().map(AsRef::as_ref).collect();
-        assets.sort_unstable_by_key(|asset| asset.record.id.as_str());
+        sort::by(&mut assets, |one, other| one.record.id.as_str().cmp(other.record.id.as_str()));
         assets
     }
 
@@ -125,8 +126,11 @@ impl Registry {
     /// Returns every pinned solver, sorted by chain, solver id and address.
     #[must_use]
     pub fn solvers(&self) -> Vec<&Solver> {
+        fn key(solver: &Solver) -> [&str; 3] {
+            [&solver.chain, &solver.solver_id, &solver.address]
+        }
         let mut solvers: Vec<_> = self.solvers.values().flatten().map(AsRef::as_ref).collect();
-        solvers.sort_unstable_by_key(|solver| (&solver.chain, &solver.solver_id, &solver.address));
+        sort::by(&mut solvers, |one, other| key(one).cmp(&key(other)));
         solvers
     }
 

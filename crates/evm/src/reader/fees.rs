@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 use countersign_core::chains::ChainProfile;
 use countersign_core::json::Cursor;
 use countersign_core::reader::{median, outbid, rebid};
-use countersign_core::{Code, Policy, Refusal, TypedValue};
+use countersign_core::{Code, Policy, Refusal, TypedValue, sort};
 
 use super::price;
 use crate::Fees;
@@ -96,9 +96,9 @@ impl Prices {
                 }
             }
         }
-        let tips = columns.map(|mut tips| {
-            tips.sort_unstable();
-            tips.get(tips.len() / 2).copied().unwrap_or_default()
+        let tips = columns.map(|tips| {
+            let middle = tips.len() / 2;
+            sort::nth(tips, middle, Ord::cmp).unwrap_or_default()
         });
         Ok(Self { base_fee: Some(base), tips, ..Self::default() })
     }

@@ -11,6 +11,7 @@ use countersign::sui::sui_sdk_types::{Address, Digest, ObjectReference, TypeTag}
 use countersign::sui::{Coin, Deposit, MAX_GAS_COINS, TxContext, UnsignedOrder, htlc};
 use countersign::{Code, Refusal, U256, chains::UnixTime, trust::Contract};
 use countersign_core::reader::{Ask, outbid, overdue_limit};
+use countersign_core::sort;
 use countersign_transport::Transport;
 
 use super::{SuiChain, own_address, reader};
@@ -70,7 +71,7 @@ impl GasCoins {
 
     fn in_coins(&self, places: usize) -> u64 {
         let mut balances: Vec<_> = self.coins.iter().map(|coin| coin.balance).collect();
-        balances.sort_unstable_by(|one, other| other.cmp(one));
+        sort::by(&mut balances, sort::descending);
         balances.into_iter().take(places).fold(0, u64::saturating_add)
     }
 }

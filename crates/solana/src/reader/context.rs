@@ -9,7 +9,7 @@ use std::fmt;
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request, median};
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, sort};
 use solana_hash::Hash;
 
 use super::account::{self, Accounts};
@@ -92,10 +92,10 @@ impl Question for ContextQuery {
 /// Returns the price of a compute unit in recent slots, in micro-lamports.
 fn price(cursor: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
     let fees = cursor.array()?.take(MAX_SLOTS).map(|slot| slot.object()?.need("prioritizationFee")?.integer());
-    let mut fees = fees.collect::<Result<Vec<_>, _>>()?;
-    fees.sort_unstable();
+    let fees = fees.collect::<Result<Vec<_>, _>>()?;
     let index = fees.len().saturating_mul(percentile) / 100;
-    Ok(fees.get(index.min(fees.len().saturating_sub(1))).copied().unwrap_or_default())
+    let place = index.min(fees.len().saturating_sub(1));
+    Ok(sort::nth(fees, place, Ord::cmp).unwrap_or_default())
 }
 
 /// Returns the wallet context with the newest blockhash that `needed` endpoints show among their newest [`MAX_AGE`], and with the medians
@@ -107,10 +107,9 @@ pub fn wallet_context(offers: &[Offer], needed: usize) -> Option<TxContext> {
     let age = |offer: &Offer, hash: &Hash| offer.blockhashes.iter().position(|one| one == hash);
     let mut newest: Option<(usize, Hash)> = None;
     for hash in offers.iter().flat_map(|offer| &offer.blockhashes) {
-        let mut ages: Vec<_> = offers.iter().filter_map(|offer| age(offer, hash)).collect();
-        ages.sort_unstable();
+        let ages = offers.iter().filter_map(|offer| age(offer, hash));
         // Enough endpoints show that it is at most this old.
-        if let Some(oldest) = ages.get(needed.saturating_sub(1)).copied()
+        if let Some(oldest) = sort::nth(ages, needed.saturating_sub(1), Ord::cmp)
             && newest.is_none_or(|(age, _)| oldest < age)
         {
             newest = Some((oldest, *hash));

@@ -1,10 +1,10 @@
 //! The transactions that name a swap account: the list of their signatures, and what each of them did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Replies, Reply, Request};
-use countersign_core::{BlockHeight, Code, Refusal, UnixTime};
+use countersign_core::{BlockHeight, Code, Refusal, UnixTime, sort};
 
 use super::{FINALIZED, MAX_STEP_BACK};
 use crate::address::Address;
@@ -100,7 +100,7 @@ impl Signatures {
             return Err(wrong("the newest first"));
         }
         self.all.extend(added);
-        let distinct: BTreeSet<_> = self.all.iter().map(|signature| &signature.text).collect();
+        let distinct = sort::set(self.all.iter().map(|signature| &signature.text));
         if distinct.len() != self.all.len() {
             return Err(wrong("each transaction once"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bitcoin::{OutPoint, Transaction, Txid};
 use countersign_core::json::Cursor;
 use countersign_core::reader::{Fault, Head, Replies, Reply, Request};
-use countersign_core::{Code, Refusal, U256};
+use countersign_core::{Code, Refusal, U256, sort};
 
 use super::super::esplora::{self, FULL_PAGE, History, MAX_PAGES};
 use super::super::look::{self, Block, Claim, HtlcEnd, Kept, Look, Output, Parents};
@@ -199,7 +199,8 @@ fn history(context: &Context, head: Head, mut listed: Listed, pages: usize, page
     // The endpoints choose by which outputs are unspent, so this one must know it too.
     if !listed.knows_unspent && listed.covering.len() > 1 {
         let mut claims: Vec<_> = listed.covering.into_values().collect();
-        claims.sort_by_key(|claim| (claim.height.is_none(), claim.height, claim.funding.outpoint));
+        let key = |claim: &Claim| (claim.height.is_none(), claim.height, claim.funding.outpoint);
+        sort::by(&mut claims, |one, other| key(one).cmp(&key(other)));
         claims.truncate(MAX_ASKED);
         let requests = claims.iter().map(|claim| esplora::outspend(claim.funding.outpoint)).collect();
         return Ok(Step::Ask(State::Unspent { head, claims }, requests));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bitcoin::hashes::Hash as _;
 use bitcoin::{Amount, BlockHash, OutPoint, Transaction, Txid};
 use countersign_core::reader::{Fault, Head, Replies};
-use countersign_core::{BlockHeight, U256};
+use countersign_core::{BlockHeight, U256, sort};
 
 use super::super::look::{Block, HtlcEnd, Look, Output};
 use super::super::rpc;
@@ -130,7 +130,7 @@ impl Walk {
             return Ok(self.next());
         }
         // A redemption proves itself, and anybody's small outputs can be refunded in the same block.
-        spends.sort_by_key(|spends| !spends.redeems());
+        sort::by_cached_key(&mut spends, |spends| !spends.redeems());
         spends.truncate(MAX_SPENT);
         let mut requests: Vec<_> = spends.iter().map(|spends| rpc::proof(spends.txid, hash)).collect();
         if self.found.is_none() {
@@ -197,7 +197,7 @@ impl Spends {
 fn parents(spends: &[Spends]) -> Vec<Txid> {
     let outpoints = spends.iter().flat_map(|spends| &spends.outputs).map(|(outpoint, _)| outpoint);
     let mut txids: Vec<_> = outpoints.map(|outpoint| outpoint.txid).collect();
-    txids.sort_unstable();
+    sort::ascending(&mut txids);
     txids.dedup();
     txids.truncate(MAX_SPENT);
     txids

@@ -1,10 +1,11 @@
 //! What changed between two registries, member by member.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::Registry;
+use crate::sort;
 use crate::wire::ContractRecord;
 
 /// One pinned value that is new, gone or different.
@@ -28,7 +29,7 @@ impl Registry {
     #[must_use]
     pub fn diff(&self, newer: &Self) -> Vec<Change> {
         let (old, new) = (self.facts(), newer.facts());
-        let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+        let keys = sort::set(old.keys().chain(new.keys()));
         keys.into_iter()
             .filter(|key| old.get(key) != new.get(key))
             .map(|key| Change { entry: key.0.clone(), field: key.1, old: old.get(key).cloned(), new: new.get(key).cloned() })

@@ -9,6 +9,7 @@ use super::rules::fault;
 use crate::json::Cursor;
 use crate::report::Code;
 use crate::report::Refusal;
+use crate::sort;
 use crate::wire::Read;
 
 /// An account of the service that pays for gasless transactions of one chain: `{"chain", "address"}`.
@@ -54,7 +55,7 @@ impl Registry {
     #[must_use]
     pub fn sponsors(&self) -> Vec<&Sponsor> {
         let mut sponsors: Vec<_> = self.sponsors.values().flatten().collect();
-        sponsors.sort_unstable_by_key(|sponsor| (&sponsor.chain, &sponsor.address));
+        sort::by(&mut sponsors, |one, other| (&one.chain, &one.address).cmp(&(&other.chain, &other.address)));
         sponsors
     }
 
