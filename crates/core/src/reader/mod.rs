@@ -424,6 +424,20 @@ fn turn<M: Machine>(
     answers: &[Answer],
     bytes: usize,
 ) -> Result<Turn<M::Output>, Fault> {
+    let mut turn = Ok(Turn::Ask(Vec::new()));
+    read_replies(identity, requests, answers, bytes, &mut |replies| turn = machine.answer(replies))?;
+    turn
+}
+
+/// Parses the answers, checks the identity and lets `machine` read the rest, once. It does not depend on the machine's type, because a
+/// program would otherwise contain it for everything that it reads.
+fn read_replies(
+    identity: &Identity,
+    requests: &[Request],
+    answers: &[Answer],
+    bytes: usize,
+    machine: &mut dyn FnMut(&Replies<'_>),
+) -> Result<(), Fault> {
     if bytes > MAX_TOTAL {
         return Err(Fault::TooMuch("the answers are too long"));
     }
@@ -440,7 +454,8 @@ fn turn<M: Machine>(
     if actual != identity.expected {
         return Err(Fault::WrongChain { expected: identity.expected.clone(), actual: crate::report::text::escape_untrusted(&actual) });
     }
-    machine.answer(&Replies::new(rest))
+    machine(&Replies::new(rest));
+    Ok(())
 }
 
 /// Returns whether an answer is parsed as JSON.
