@@ -165,7 +165,7 @@ macro_rules! forward {
 forward! { ['c] &'c C; [] Box<C>; [] Arc<C>; }
 
 /// The object-safe form of connections.
-trait Erased: MaybeSend + MaybeSync {
+pub(crate) trait Erased: MaybeSend + MaybeSync {
     fn endpoints(&self, chain: &str) -> Option<ChainEndpoints>;
     fn has(&self, chain: &str) -> bool;
     fn forget(&self, chain: &str, endpoint: &str);

@@ -1,15 +1,16 @@
 //! Asks the endpoints of a chain until enough of them agree.
 
 use std::collections::{HashMap, HashSet};
-use std::pin::{Pin, pin};
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use countersign_core::reader::{Agree, Drive, FailureKind, Fault, Known, Quorum, Remembered, Verdict};
-use countersign_core::{Code, Refusal};
+use countersign_core::reader::{Agree, Answer, Drive, Failure, FailureKind, Fault, Known, Miscount, Quorum, Remembered, Request, Verdict};
+use countersign_core::{Code, Refusal, sort};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use tracing::{Instrument as _, Span, debug, debug_span};
+use tracing::{Instrument as _, debug, debug_span};
 
 use crate::chains::{Chains, Link};
 use crate::memory::Memory;
@@ -62,7 +63,7 @@ where
         Verdict::Falls(_) => quorum.agreed::<E>().is_ok(),
         Verdict::Open(_) => false,
     };
-    on_heap(|| gather_until(chains, timer, memory, chain, start, is_answered)).instrument(span(chain)).await
+    gather_until(chains, timer, memory, chain, start, is_answered).await
 }
 
 /// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of a fee. Ends when every endpoint has spoken
@@ -78,12 +79,7 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
     chain: &str,
     start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
-    on_heap(|| gather_until(chains, timer, memory, chain, start, |_| false)).instrument(span(chain)).await
-}
-
-/// Returns the span in which the endpoints of a chain are asked. Each of them has a span of its own in it.
-fn span(chain: &str) -> Span {
-    debug_span!("chain", chain)
+    gather_until(chains, timer, memory, chain, start, |_| false).await
 }
 
 async fn gather_until<R: Drive<Observation: Agree>>(
@@ -95,88 +91,218 @@ async fn gather_until<R: Drive<Observation: Agree>>(
     is_answered: impl Fn(&Quorum<R::Observation>) -> bool + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
     let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
-    let mut quorum = Quorum::new(endpoints.links.iter().map(|link| link.provider.as_str()), endpoints.needed)?;
-    let mut names = HashSet::new();
-    // The number of endpoints of each provider that have not spoken.
-    let mut silent: HashMap<&str, usize> = HashMap::new();
-    let mut running = FuturesUnordered::new();
-    for link in endpoints.links.iter().filter(|link| names.insert(&link.name)) {
-        let count = silent.entry(&link.provider).or_default();
-        *count = count.saturating_add(1);
+    let quorum = Mutex::new(Quorum::new(endpoints.links.iter().map(|link| link.provider.as_str()), endpoints.needed)?);
+    let mut readings: Vec<(&Link, Box<dyn Reading + '_>)> = Vec::new();
+    for link in distinct(&endpoints.links) {
         let reader = start(&memory.known(chain, &link.provider).with_rpc(link.is_rpc))?;
-        let asking = async move {
-            let reading = pin!(read(chains, timer, memory, chain, link, reader));
-            let outcome = within(timer, if link.is_rpc { SCAN_TIMEOUT } else { READING_TIMEOUT }, reading)
-                .await
-                .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())));
-            match &outcome {
-                Ok(_) => debug!("read"),
-                Err(fault) => debug!(code = fault.code().name(), "not read"),
-            }
-            (link, outcome)
-        };
-        running.push(asking.instrument(debug_span!("endpoint", endpoint = link.name)));
+        readings.push((link, Box::new(OneReading { reader: Some(reader), outcome: None, quorum: &quorum })));
     }
-    let mut grace = None;
-    while !quorum.is_complete() && !is_answered(&quorum) {
-        let heard = if quorum.agreed::<()>().is_ok() {
-            let grace: &mut Pin<Box<_>> = grace.get_or_insert_with(|| Box::pin(timer.sleep(STRAGGLER_TIMEOUT)));
-            match select(running.next(), grace).await {
-                Either::Left((heard, _)) => heard,
-                Either::Right(_) => break,
-            }
-        } else {
-            running.next().await
-        };
-        let Some((link, outcome)) = heard else { break };
-        // An answer that a reader refused may have been the one about the identity.
-        if !matches!(&outcome, Ok(_) | Err(Fault::Unanswered(_))) {
-            chains.forget(chain, &link.name);
-        }
-        let left = silent.get(link.provider.as_str()).map_or(0, |count| count.saturating_sub(1));
-        silent.insert(&link.provider, left);
-        // A provider speaks once, by the first of its endpoints that answers.
-        if outcome.is_ok() || left == 0 {
-            quorum.hear(&link.provider, outcome);
-        }
-    }
+    let place = Place { chains, timer, memory, chain };
+    let question = Question { quorum: &quorum, is_answered };
+    // The endpoints of a chain are asked in one span. Each of them has a span of its own in it.
+    on_heap(|| listen(place, readings, &question)).instrument(debug_span!("chain", chain)).await;
+    drop(question);
+    let quorum = quorum.into_inner().unwrap_or_else(PoisonError::into_inner);
     remember(memory, chain, &quorum);
     Ok(quorum)
 }
 
-/// Drives one reader to its end.
-async fn read<R: Drive>(
-    chains: &impl Chains,
-    timer: &impl Transport,
-    memory: &Memory,
-    chain: &str,
-    link: &Link,
-    mut reader: R,
-) -> Result<R::Observation, Fault> {
-    while !reader.requests().is_empty() {
-        let kept = reader.stamp().and_then(|stamp| memory.observation(chain, &link.name, &stamp));
-        if let Some(kept) = kept.filter(|kept| reader.is_of_subject(kept)) {
-            return Ok(kept);
-        }
-        let answers = {
-            let asking = pin!(chains.ask(chain, &link.name, reader.requests()));
-            within(timer, if link.is_rpc { SCAN_TIMEOUT } else { ROUND_TIMEOUT }, asking).await
-        };
-        match answers {
-            Some(answers) => reader.answer(&answers).map_err(|miscount| {
-                Fault::Malformed(Refusal::new(Code::WrongType, "").with_reason(format!("the connection returned {miscount}")))
-            })?,
-            None => reader.fail(FailureKind::Timeout.into()),
+/// Returns the endpoints, each name once.
+fn distinct(links: &[Link]) -> Vec<&Link> {
+    let mut names = HashSet::new();
+    links.iter().filter(|link| names.insert(&link.name)).collect()
+}
+
+/// What all readings of one chain share.
+#[derive(Clone, Copy)]
+struct Place<'g> {
+    chains: &'g dyn crate::chains::Erased,
+    timer: &'g dyn crate::transport::Erased,
+    memory: &'g Memory,
+    chain: &'g str,
+}
+
+/// The reading of one endpoint, whatever is read. The loops that drive it have no type parameter: with that of the reader, a program
+/// would contain them once for everything that it reads.
+trait Reading: MaybeSend {
+    /// Returns the requests to send now; none once the reading has ended.
+    fn requests(&self) -> &[Request];
+
+    /// Ends the reading with what the endpoint has shown before, if that is remembered and would be shown again. Returns whether it has.
+    fn recall(&mut self, place: Place<'_>, endpoint: &str) -> bool;
+
+    /// Takes the answers to the requests.
+    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount>;
+
+    /// Ends the reading because the endpoint did not answer.
+    fn fail(&mut self, failure: Failure);
+
+    /// Takes what the endpoint shows from the reader, and remembers it; or the fault for which the reading was given up.
+    fn end(&mut self, place: Place<'_>, endpoint: &str, fault: Option<Fault>);
+
+    /// Returns what the endpoint did wrong, after [`Reading::end`].
+    fn fault(&self) -> Option<&Fault>;
+
+    /// Lets the quorum hear what the provider's endpoint shows.
+    fn speak(self: Box<Self>, provider: &str);
+}
+
+struct OneReading<'q, R: Drive> {
+    /// Taken at the end.
+    reader: Option<R>,
+    outcome: Option<Result<R::Observation, Fault>>,
+    quorum: &'q Mutex<Quorum<R::Observation>>,
+}
+
+impl<R: Drive<Observation: Agree>> Reading for OneReading<'_, R> {
+    fn requests(&self) -> &[Request] {
+        self.reader.as_ref().map(R::requests).unwrap_or_default()
+    }
+
+    fn recall(&mut self, place: Place<'_>, endpoint: &str) -> bool {
+        let Some(reader) = &self.reader else { return false };
+        let kept = reader.stamp().and_then(|stamp| place.memory.observation(place.chain, endpoint, &stamp));
+        self.outcome = kept.filter(|kept| reader.is_of_subject(kept)).map(Ok);
+        self.outcome.is_some()
+    }
+
+    fn answer(&mut self, answers: &[Answer]) -> Result<(), Miscount> {
+        self.reader.as_mut().map_or(Ok(()), |reader| reader.answer(answers))
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if let Some(reader) = &mut self.reader {
+            reader.fail(failure);
         }
     }
-    let observation = reader.finish()?;
-    memory.keep(chain, &link.name, &observation);
-    Ok(observation)
+
+    fn end(&mut self, place: Place<'_>, endpoint: &str, fault: Option<Fault>) {
+        let reader = self.reader.take();
+        if let Some(fault) = fault {
+            self.outcome = Some(Err(fault));
+        } else if let (None, Some(reader)) = (&self.outcome, reader) {
+            let shown = reader.finish();
+            if let Ok(observation) = &shown {
+                place.memory.keep(place.chain, endpoint, observation);
+            }
+            self.outcome = Some(shown);
+        }
+    }
+
+    fn fault(&self) -> Option<&Fault> {
+        self.outcome.as_ref()?.as_ref().err()
+    }
+
+    fn speak(self: Box<Self>, provider: &str) {
+        if let Some(outcome) = self.outcome {
+            self.quorum.lock().unwrap_or_else(PoisonError::into_inner).hear(provider, outcome);
+        }
+    }
+}
+
+/// How far a quorum has come.
+#[derive(PartialEq, Eq)]
+enum Standing {
+    /// Nothing more has to be heard.
+    Answered,
+    /// Enough endpoints agree, but the question does not stand.
+    Agreed,
+    /// Too few endpoints agree.
+    Open,
+}
+
+/// What is asked, whatever it is.
+trait Asked: MaybeSync {
+    fn standing(&self) -> Standing;
+}
+
+struct Question<'q, O, F> {
+    quorum: &'q Mutex<Quorum<O>>,
+    is_answered: F,
+}
+
+impl<O: Agree + Remembered, F: Fn(&Quorum<O>) -> bool + MaybeSync> Asked for Question<'_, O, F> {
+    fn standing(&self) -> Standing {
+        let quorum = self.quorum.lock().unwrap_or_else(PoisonError::into_inner);
+        if quorum.is_complete() || (self.is_answered)(&quorum) {
+            Standing::Answered
+        } else if quorum.agreed::<()>().is_ok() {
+            Standing::Agreed
+        } else {
+            Standing::Open
+        }
+    }
+}
+
+/// Drives the readings of all endpoints, and lets the quorum hear each as it ends.
+async fn listen(place: Place<'_>, readings: Vec<(&Link, Box<dyn Reading + '_>)>, asked: &dyn Asked) {
+    // The number of endpoints of each provider that have not spoken.
+    let mut silent: HashMap<&str, usize> = HashMap::new();
+    let mut running = FuturesUnordered::new();
+    for (link, mut reading) in readings {
+        let count = silent.entry(&link.provider).or_default();
+        *count = count.saturating_add(1);
+        let asking = async move {
+            let given_up = {
+                let driven = pin!(drive(place, link, &mut *reading));
+                within(place.timer, if link.is_rpc { SCAN_TIMEOUT } else { READING_TIMEOUT }, driven)
+                    .await
+                    .unwrap_or_else(|| Err(Fault::Unanswered(FailureKind::Timeout.into())))
+            };
+            reading.end(place, &link.name, given_up.err());
+            match reading.fault() {
+                None => debug!("read"),
+                Some(fault) => debug!(code = fault.code().name(), "not read"),
+            }
+            (link, reading)
+        };
+        running.push(asking.instrument(debug_span!("endpoint", endpoint = link.name)));
+    }
+    let mut grace = None;
+    loop {
+        let heard = match asked.standing() {
+            Standing::Answered => break,
+            Standing::Agreed => {
+                let grace = grace.get_or_insert_with(|| place.timer.sleep(STRAGGLER_TIMEOUT));
+                match select(running.next(), grace).await {
+                    Either::Left((heard, _)) => heard,
+                    Either::Right(_) => break,
+                }
+            }
+            Standing::Open => running.next().await,
+        };
+        let Some((link, reading)) = heard else { break };
+        // An answer that a reader refused may have been the one about the identity.
+        if !matches!(reading.fault(), None | Some(Fault::Unanswered(_))) {
+            place.chains.forget(place.chain, &link.name);
+        }
+        let left = silent.get(link.provider.as_str()).map_or(0, |count| count.saturating_sub(1));
+        silent.insert(&link.provider, left);
+        // A provider speaks once, by the first of its endpoints that answers.
+        if reading.fault().is_none() || left == 0 {
+            reading.speak(&link.provider);
+        }
+    }
+}
+
+/// Drives one reading until the reader needs nothing more.
+async fn drive(place: Place<'_>, link: &Link, reading: &mut dyn Reading) -> Result<(), Fault> {
+    while !reading.requests().is_empty() && !reading.recall(place, &link.name) {
+        let limit = if link.is_rpc { SCAN_TIMEOUT } else { ROUND_TIMEOUT };
+        let answers = within(place.timer, limit, place.chains.ask(place.chain, &link.name, reading.requests())).await;
+        match answers {
+            Some(answers) => reading.answer(&answers).map_err(|miscount| {
+                Fault::Malformed(Refusal::new(Code::WrongType, "").with_reason(format!("the connection returned {miscount}")))
+            })?,
+            None => reading.fail(FailureKind::Timeout.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Waits for a future, but not longer than `limit`.
-async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, future: F) -> Option<F::Output> {
-    match select(future, pin!(timer.sleep(limit))).await {
+async fn within<F: Future + Unpin>(timer: &dyn crate::transport::Erased, limit: Duration, future: F) -> Option<F::Output> {
+    match select(future, timer.sleep(limit)).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(_) => None,
     }
@@ -187,9 +313,8 @@ async fn within<F: Future + Unpin>(timer: &impl Transport, limit: Duration, futu
 /// may need several readings until it can agree.
 fn remember<O: Agree + Remembered>(memory: &Memory, chain: &str, quorum: &Quorum<O>) {
     let group = quorum.agreed::<()>().unwrap_or_default();
-    let mut heights: Vec<_> = group.iter().map(|one| one.known().height()).collect();
-    heights.sort_unstable_by(|one, other| other.cmp(one));
-    let reached = heights.get(quorum.needed().saturating_sub(1)).copied().unwrap_or_default();
+    let heights = group.iter().map(|one| one.known().height());
+    let reached = sort::nth(heights, quorum.needed().saturating_sub(1), sort::descending).unwrap_or_default();
     for (name, word) in quorum.heard() {
         let Ok(observation) = word else { continue };
         let known = observation.known();

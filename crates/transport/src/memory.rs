@@ -55,12 +55,16 @@ impl Memory {
 
     pub(crate) fn keep<O: Remembered>(&self, chain: &str, endpoint: &str, observation: &O) {
         let Some(stamp) = observation.stamp() else { return };
+        self.insert(chain, endpoint, (TypeId::of::<O>(), stamp.to_vec()), Box::new(observation.clone()));
+    }
+
+    fn insert(&self, chain: &str, endpoint: &str, stamp: (TypeId, Vec<u8>), observation: Box<dyn Any + Send + Sync>) {
         let mut endpoints = self.lock();
         let observations = &mut endpoints.entry(key(chain, endpoint)).or_default().observations;
         if observations.len() >= MAX_OBSERVATIONS {
             observations.clear();
         }
-        observations.insert((TypeId::of::<O>(), stamp.to_vec()), Box::new(observation.clone()));
+        observations.insert(stamp, observation);
     }
 }
 

@@ -104,7 +104,7 @@ pub fn on_heap<F: Future>(make: impl FnOnce() -> F) -> std::pin::Pin<Box<F>> {
 }
 
 /// The object-safe form of a transport.
-trait Erased: MaybeSend + MaybeSync {
+pub(crate) trait Erased: MaybeSend + MaybeSync {
     fn send<'f>(&'f self, request: &'f Request) -> BoxFuture<'f, Result<Response, TransportError>>;
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
     fn now(&self) -> UnixTime;
