@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::kept::OrderState;
 
 mod fold;
+mod line;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,7 @@ pub(super) use fold::folded;
 pub(super) const KEPT_FUNDINGS: usize = 16;
 
 /// One line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[expect(clippy::exhaustive_structs, reason = "a line of a file whose form is documented")]
 pub struct Entry {
     /// The time of writing, by the caller's clock.
@@ -28,7 +29,7 @@ pub struct Entry {
 }
 
 /// Something that was done or is about to be done. An event that moves money or a secret is written before it happens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
@@ -41,7 +42,7 @@ pub enum Event {
         /// The transactions, in the order in which they are broadcast.
         transactions: Vec<BroadcastTransaction>,
         /// The gasless submission that the service gets in place of a funding transaction; `None` without one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         gasless: Option<String>,
     },
     /// Something is about to be sent.
@@ -49,7 +50,7 @@ pub enum Event {
         /// What is sent.
         what: Delivery,
         /// The number of attempts that this line counts: 1, or more if older lines were merged into it.
-        #[serde(default = "once", skip_serializing_if = "is_once")]
+        #[serde(skip_serializing_if = "is_once")]
         times: u32,
     },
     /// It was sent, and accepted.
@@ -64,7 +65,7 @@ pub enum Event {
         /// Why, for display.
         error: String,
         /// Whether as many endpoints as must agree rejected it as invalid.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_rejected: bool,
     },
     /// It was printed, or handed to the owner, who may broadcast it or not. That is a note, and never a permission to send anything.

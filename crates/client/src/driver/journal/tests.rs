@@ -140,3 +140,51 @@ fn a_line_of_several_attempts_is_read_back() {
     let once = serde_json::to_string(&Entry { at: UnixTime::from_secs(9), event: Event::sending(Delivery::Refund) }).unwrap();
     assert_eq!(once, r#"{"at":9,"event":"sending","what":"refund"}"#, "as before");
 }
+
+/// Every event is read as it is written, and a line without a member that its event needs is refused.
+#[test]
+fn lines_are_read_as_they_are_written() {
+    let what = Delivery::Secret;
+    let events = [
+        signed(Purpose::Funding, 7),
+        signed(Purpose::Refund, 7),
+        Event::sending(what),
+        Event::Sending { what, times: 3 },
+        Event::Sent { what },
+        Event::NotSent { what, error: "busy".to_owned(), is_rejected: false },
+        Event::NotSent { what, error: String::new(), is_rejected: true },
+        Event::Printed { what },
+        Event::OnChain { what },
+        Event::PaymentLeaving,
+        Event::PaymentStayed,
+        Event::SecretLeaving { path: SecretRoute::Own },
+        Event::Ended { outcome: Outcome::Lost },
+    ];
+    for event in events {
+        let entry = Entry { at: UnixTime::from_secs(9), event };
+        let line = serde_json::to_value(&entry).unwrap();
+        assert_eq!(line["event"], entry.event.name());
+        assert_eq!(serde_json::from_value::<Entry>(line.clone()).unwrap(), entry, "{line}");
+        assert_eq!(serde_json::from_value::<Event>(line.clone()).unwrap(), entry.event, "{line}");
+        let members = line.as_object().unwrap();
+        for name in members.keys() {
+            let (mut without, mut with_null) = (members.clone(), members.clone());
+            without.remove(name);
+            with_null.insert(name.clone(), serde_json::Value::Null);
+            let is_optional = matches!(name.as_str(), "gasless" | "times" | "is_rejected");
+            assert_eq!(serde_json::from_value::<Entry>(without.into()).is_ok(), is_optional, "{name}");
+            assert_eq!(serde_json::from_value::<Entry>(with_null.into()).is_ok(), name == "gasless", "{name}");
+        }
+        let mut more = members.clone();
+        more.insert("of_a_later_version".to_owned(), true.into());
+        assert_eq!(serde_json::from_value::<Entry>(more.into()).unwrap(), entry, "{line}");
+    }
+    for text in [
+        r#"{"at":9}"#,
+        r#"{"at":9,"event":"other"}"#,
+        r#"{"at":9,"event":"sent","what":"tea"}"#,
+        r#"{"at":9,"at":9,"event":"payment_leaving"}"#,
+    ] {
+        assert!(serde_json::from_str::<Entry>(text).is_err(), "{text}");
+    }
+}
