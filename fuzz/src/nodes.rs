@@ -145,7 +145,7 @@ impl Order {
         match question % 8 {
             0 => nodes.head(chain, 0).await.map(drop),
             1 => nodes.balance(source, &self.owner).await.map(drop),
-            2 => nodes.check_receiver(terms.source.as_str(), &self.owner).await,
+            2 => nodes.check_receiver(source, &self.owner).await,
             3 => nodes.describe(source).await.map(drop),
             4 => match self.sent.first() {
                 Some(sent) => nodes.broadcast(&sent.chain, &sent.id, &sent.payload).await,

@@ -126,8 +126,8 @@ impl Owner for TerminalOwner<'_> {
         }
     }
 
-    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map(drop).map_err(failed)
+    async fn check_release(&self, record: &OrderRecord, registry: &Registry) -> Result<(), OwnerError> {
+        self.check(Ends::of_record(record, registry), Stage::BeforeSecret).await.map(drop).map_err(failed)
     }
 
     fn can_redeem(&self, chain: &str) -> bool {

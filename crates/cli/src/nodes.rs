@@ -279,7 +279,7 @@ pub(crate) fn run(command: &Command, session: &Session) -> Result<u8, Failure> {
                 warnings.push(format!("{name}: {heights} endpoints answer, and {needed} must agree"));
                 continue;
             }
-            let found = nodes.chain_preconditions(name, &policy).await;
+            let found = nodes.chain_preconditions(name, &registry, &policy).await;
             holds &= !found.unmet.iter().any(|unmet| matches!(unmet.error, NodeError::Refused(_)));
             warnings.extend(preflight::said(&found));
         }

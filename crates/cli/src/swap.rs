@@ -217,7 +217,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
                 preflight::check_nodes(&mut problems, nodes, registry, &chains).await;
                 if problems.is_empty() {
                     let policy = trust.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
-                    let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(account.as_deref());
+                    let ends = Ends::of_request(&request.source, &request.destination, registry).redeemed_by(account.as_deref());
                     preflight::check_preconditions(&mut problems, nodes, ends.with_relayer(has_relayer), &policy, session).await;
                 }
                 Ok(())
@@ -378,7 +378,7 @@ async fn ask(
     let best = quote(args, flow, at_least, session).await?;
     let order = args.ask.request(best.destination.amount, flow.registry())?;
     // What the payout is worth is known only now.
-    let ends = Ends::of_request(&order.source, &order.destination).redeemed_by(redeemer).paying(best.destination.amount);
+    let ends = Ends::of_request(&order.source, &order.destination, flow.registry()).redeemed_by(redeemer).paying(best.destination.amount);
     let (mut problems, ends) = (Problems::default(), ends.with_relayer(args.relying.trust().is_some()));
     let met = preflight::check_preconditions(&mut problems, nodes, ends, flow.policy(), session).await;
     problems.end()?;

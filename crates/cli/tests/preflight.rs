@@ -276,11 +276,22 @@ fn a_dry_run_shows_what_must_hold_before_an_order_is_paid() {
         let of_chain = list.iter().filter(|met| met["chain"] == chain);
         of_chain.map(|met| met["precondition"].as_str().unwrap()).collect::<std::collections::BTreeSet<_>>()
     };
-    let all = ["decimals", "finality_mark", "known_chains", "lower_height", "mint", "node_version", "payout", "receiver", "redeemer"];
+    let all = [
+        "decimals",
+        "finality_mark",
+        "known_chains",
+        "lower_height",
+        "mint",
+        "node_version",
+        "payout",
+        "pinned_asset",
+        "receiver",
+        "redeemer",
+    ];
     assert_eq!(named("arbitrum"), all.into(), "{shown}");
     assert_eq!(
         named("base"),
-        ["decimals", "known_chains", "lower_height", "mint", "node_version", "receiver"].into(),
+        ["decimals", "known_chains", "lower_height", "mint", "node_version", "pinned_asset", "receiver"].into(),
         "what a refund needs"
     );
     let words = whole.run(&server.base, &arguments);

@@ -23,13 +23,13 @@ use world::plan::{Bad, Dice, Miners, Plan, Service, Solver};
 use world::{TestDriver, WorldDriver, Worlds};
 
 /// Creates an order, however often the service fails.
-async fn create(driver: &TestDriver, world: &Worlds, number: u64) -> OrderId {
+pub(crate) async fn create(driver: &TestDriver, world: &Worlds, number: u64) -> OrderId {
     let (fixture, secret) = world.order(number);
     driver.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap()
 }
 
 /// Drives until every order ends, or for four days.
-async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
+pub(crate) async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
     let mut ends = Vec::new();
     let all = async {
         let mut changes = std::pin::pin!(driver.run().await.unwrap());
@@ -47,7 +47,7 @@ async fn run(driver: &TestDriver) -> Vec<(OrderId, Outcome)> {
 }
 
 /// Drives one order for a while and returns its last status.
-async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
+pub(crate) async fn last_status(driver: &TestDriver, seconds: u64) -> Status {
     let mut last = Status::Unsigned;
     let all = async {
         let mut changes = std::pin::pin!(driver.run().await.unwrap());

@@ -20,6 +20,7 @@ mod files;
 mod flow;
 mod outside;
 mod pages;
+mod pins;
 mod requests;
 mod restore;
 mod store;

@@ -6,9 +6,9 @@ use std::fmt;
 
 use countersign_core::family::ChainFamily;
 use countersign_core::{
-    ByteCoverage, Code, Family, GaslessSubmission, NetworkFee, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry, RequestId,
-    Role, SignedOrder, SignedTransaction, SigningRequest, Summary, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord, Warnings,
-    verify_context,
+    Asset, ByteCoverage, Code, Family, GaslessSubmission, Leg, NetworkFee, OrderContext, OrderTerms, Policy, Proposal, Refusal, Registry,
+    RequestId, Role, SignedOrder, SignedTransaction, SigningRequest, Summary, UnixTime, UnsignedOrder, VerifiedOrder, VerifiedRecord,
+    Warnings, verify_context,
 };
 
 use crate::key::Key;
@@ -130,6 +130,12 @@ impl Verified {
     #[must_use]
     pub fn order_id(&self) -> &str {
         each_family!(self, Self => |order| order.order_id())
+    }
+
+    /// Returns the asset of a leg, as the registry had pinned it that the order was verified with.
+    #[must_use]
+    pub fn asset(&self, leg: Leg) -> &Asset {
+        each_family!(self, Self => |order| order.asset(leg))
     }
 
     /// Returns the terms that the owner agrees to, as values.

@@ -7,7 +7,6 @@ use countersign::reader::{HtlcQuorum, HtlcReader, NotSent, SendObservation, Send
 use countersign::{
     Family, Registry,
     evidence::{Hold, HtlcTerms},
-    trust::Asset,
 };
 pub use countersign_core::reader::Head;
 use countersign_core::reader::{
@@ -29,8 +28,6 @@ pub struct Nodes<T> {
     transport: T,
     chains: BTreeMap<String, ChainNodes>,
     unknown: Vec<String>,
-    /// The assets of the connected chains, by id.
-    pub(crate) assets: BTreeMap<String, Asset>,
     memory: Memory,
 }
 
@@ -84,6 +81,8 @@ impl<T> std::fmt::Debug for Connection<'_, T> {
 
 impl<T: Transport> Nodes<T> {
     /// Creates connections to the chains that are pinned in `registry` and have endpoints in `config`. Sends nothing yet.
+    ///
+    /// Nothing else of the registry is kept: an order that was signed under other pins is judged by those.
     #[must_use]
     pub fn new(transport: T, config: NodeConfig, registry: &Registry) -> Self {
         let pinned = sort::map(registry.chains().map(|chain| (chain.name(), &chain.network)));
@@ -105,9 +104,7 @@ impl<T: Transport> Nodes<T> {
                 None => unknown.push(name),
             }
         }
-        let assets = registry.assets().into_iter().filter(|asset| chains.contains_key(asset.chain_name()));
-        let assets = assets.map(|asset| (asset.record.id.as_str().to_owned(), asset.clone())).collect();
-        Self { transport, chains, unknown, assets, memory: Memory::default() }
+        Self { transport, chains, unknown, memory: Memory::default() }
     }
 
     /// Sets the permission under which the owner's account signs on a Tron chain: payments, redemptions and refunds that are prepared from the

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use countersign::json::At;
 use countersign::{
-    Code, OrderRecord, Policy, Refusal, U256, Verified,
+    Code, Leg, OrderRecord, Policy, Refusal, Registry, U256, Verified,
     evidence::{Precondition, Stage},
     report::Amount,
     trust::Asset,
-    wire::RequestedLeg,
+    wire::{AssetId, RequestedLeg},
 };
 use countersign_core::reader::Urgency;
 use countersign_transport::{Chains as _, Transport};
@@ -18,11 +19,12 @@ use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 use crate::prepare::Bid;
 
-/// How an order ends: the receivers and amounts, and the sender of the redemption. See [`Nodes::preconditions`].
+/// How an order ends: the assets as its own registry pins them, the receivers and amounts, and the sender of the redemption. See
+/// [`Nodes::preconditions`].
 #[derive(Debug, Clone, Copy)]
 pub struct Ends<'a> {
-    source: &'a str,
-    destination: &'a str,
+    source: Pin<'a>,
+    destination: Pin<'a>,
     refunded: Option<&'a str>,
     receiver: Option<&'a str>,
     payout: Option<U256>,
@@ -32,14 +34,43 @@ pub struct Ends<'a> {
     has_relayer: bool,
 }
 
+/// An asset of an order, and what the order's registry pins under its id.
+#[derive(Debug, Clone, Copy)]
+struct Pin<'a> {
+    id: &'a str,
+    asset: Option<&'a Asset>,
+}
+
+impl<'a> Pin<'a> {
+    fn new(id: &'a AssetId, registry: &'a Registry) -> Self {
+        Self { id: id.as_str(), asset: registry.asset(id).map(AsRef::as_ref) }
+    }
+
+    fn of_asset(asset: &'a Asset) -> Self {
+        Self { id: asset.record.id.as_str(), asset: Some(asset) }
+    }
+
+    /// Returns the name of the asset's chain.
+    fn chain(&self) -> &'a str {
+        self.id.split_once(':').map_or(self.id, |(chain, _)| chain)
+    }
+
+    /// Returns that nothing is known of the asset; `None` if it is pinned.
+    fn unpinned(&self, member: &str) -> Option<Unmet> {
+        let refusal = || At::REQUEST.refuse_below(Code::UnknownAsset, member).with_actual(self.id);
+        let error = || refusal().with_reason("the registry of the order does not have the asset, so nothing can be asked about it").into();
+        self.asset.is_none().then(|| Unmet { precondition: Precondition::PinnedAsset, chain: self.chain().to_owned(), error: error() })
+    }
+}
+
 impl<'a> Ends<'a> {
     /// Creates the ends of an order that does not exist yet, from its request: the owner of the source is refunded, and the owner of the
-    /// destination is paid.
+    /// destination is paid. `registry` is the one that the order will be verified with.
     #[must_use]
-    pub fn of_request(source: &'a RequestedLeg, destination: &'a RequestedLeg) -> Self {
+    pub fn of_request(source: &'a RequestedLeg, destination: &'a RequestedLeg, registry: &'a Registry) -> Self {
         Self {
-            source: source.asset.as_str(),
-            destination: destination.asset.as_str(),
+            source: Pin::new(&source.asset, registry),
+            destination: Pin::new(&destination.asset, registry),
             refunded: source.owner.as_deref(),
             receiver: destination.owner.as_deref(),
             payout: None,
@@ -50,27 +81,31 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// Creates the ends of an order from its record.
+    /// Creates the ends of an order from its record. `registry` is the one that the record was verified with: once an order is signed, that
+    /// which was stored with it. A newer one may not have the asset any more, or have another contract under its id.
     #[must_use]
-    pub fn of_record(record: &'a OrderRecord) -> Self {
-        let (source, destination) = (&record.source_swap, &record.destination_swap);
+    pub fn of_record(record: &'a OrderRecord, registry: &'a Registry) -> Self {
+        Self::of_pins(record, [&record.source_swap, &record.destination_swap].map(|swap| Pin::new(&swap.asset, registry)))
+    }
+
+    /// Creates the ends of a verified order, with the assets that it was verified with; `None` if it has no record.
+    #[must_use]
+    pub fn of_order(order: &'a Verified) -> Option<Self> {
+        Some(Self::of_pins(order.terms().record?, [Leg::Source, Leg::Destination].map(|leg| Pin::of_asset(order.asset(leg)))))
+    }
+
+    fn of_pins(record: &'a OrderRecord, [source, destination]: [Pin<'a>; 2]) -> Self {
         Self {
-            source: source.asset.as_str(),
-            destination: destination.asset.as_str(),
-            refunded: Some(&source.initiator),
-            receiver: Some(&destination.redeemer),
-            payout: Some(destination.amount),
+            source,
+            destination,
+            refunded: Some(&record.source_swap.initiator),
+            receiver: Some(&record.destination_swap.redeemer),
+            payout: Some(record.destination_swap.amount),
             redeemer: None,
             #[cfg(feature = "tron")]
             permission: None,
             has_relayer: false,
         }
-    }
-
-    /// Creates the ends of a verified order; `None` if it has no record.
-    #[must_use]
-    pub fn of_order(order: &'a Verified) -> Option<Self> {
-        order.terms().record.map(Self::of_record)
     }
 
     /// Sets what the owner is paid, in base units.
@@ -83,7 +118,7 @@ impl<'a> Ends<'a> {
     /// Returns the names of the chains on which the owner pays and is paid.
     #[must_use]
     pub fn chains(&self) -> [&'a str; 2] {
-        [self.source, self.destination].map(|asset| asset.split_once(':').map_or(asset, |(chain, _)| chain))
+        [self.source, self.destination].map(|pin| pin.chain())
     }
 
     /// Returns the name of the chain on which the owner is paid.
@@ -250,14 +285,14 @@ impl Unmet {
 
 impl<T: Transport> Nodes<T> {
     /// Asks everything that must hold at a stage of an order, of the chains that are connected, and returns all that does not. No question
-    /// contains the secret.
+    /// contains the secret. The questions are about the assets of `ends`, whatever registry the connections were made with; one that is not
+    /// pinned, although its chain is connected, is a precondition that does not hold.
     ///
     /// Ask before an order is created and before it is paid, and once more right before its secret is shown to anybody for the first time.
     /// Nothing of it may stand before a retry once the secret may be out.
     pub async fn preconditions(&self, ends: &Ends<'_>, stage: Stage, speed: Speed, policy: &Policy) -> Preconditions {
-        let find = |id: &str| self.assets.get(id);
-        let source = find(ends.source).map(|asset| End { receiver: ends.refunded, ..End::of_asset(asset, speed, policy, stage) });
-        let destination = find(ends.destination).map(|asset| End {
+        let source = ends.source.asset.map(|asset| End { receiver: ends.refunded, ..End::of_asset(asset, speed, policy, stage) });
+        let destination = ends.destination.asset.map(|asset| End {
             receiver: ends.receiver,
             payout: ends.payout,
             redeemer: ends.redeemer,
@@ -275,6 +310,9 @@ impl<T: Transport> Nodes<T> {
         let all = || Precondition::ALL.iter();
         let questions = all().filter_map(of_source).chain(all().filter_map(of_destination)).collect();
         let mut found = self.ask_all(questions).await;
+        let pins = [(ends.source, "/source/asset", stage == Stage::BeforePaying), (ends.destination, "/destination/asset", true)];
+        let connected = pins.into_iter().filter(|(pin, _, is_due)| *is_due && self.has(pin.chain()));
+        found.unmet.extend(connected.filter_map(|(pin, member, _)| pin.unpinned(member)));
         if Precondition::KnownChains.is_asked(stage) {
             found.unmet.extend(self.unknown_chains());
             found.unmet.extend([source, destination].iter().flatten().filter_map(|end| self.refused_provider(end)));
@@ -285,9 +323,10 @@ impl<T: Transport> Nodes<T> {
         found
     }
 
-    /// Asks everything about a connected chain that must hold whatever the order: what its endpoints serve, and what its pinned tokens show.
-    pub async fn chain_preconditions(&self, chain: &str, policy: &Policy) -> Preconditions {
-        let assets: Vec<_> = self.assets.values().filter(|asset| asset.chain_name() == chain).collect();
+    /// Asks everything about a connected chain that must hold whatever the order: what its endpoints serve, and what the tokens show that
+    /// `registry` pins on it.
+    pub async fn chain_preconditions(&self, chain: &str, registry: &Registry, policy: &Policy) -> Preconditions {
+        let assets: Vec<_> = registry.assets().into_iter().filter(|asset| asset.chain_name() == chain).collect();
         let end = |asset| End::of_asset(asset, Speed::Normal, policy, Stage::BeforePaying);
         let of_chain = [Precondition::FinalityMark, Precondition::LowerHeight, Precondition::NodeVersion];
         let once = assets.first().into_iter().flat_map(|asset| of_chain.map(|item| (item, end(asset))));
@@ -296,7 +335,7 @@ impl<T: Transport> Nodes<T> {
         self.ask_all(once.chain(each).collect()).await
     }
 
-    /// Checks that an account can be paid in a pinned asset, if its chain is connected: that the token is not paused and has not frozen it,
+    /// Checks that an account can be paid in an asset, if its chain is connected: that the token is not paused and has not frozen it,
     /// and that a contract takes the chain's own coin with the gas that the HTLC gives it. [`Nodes::prepare`] does it for an order that has
     /// a record.
     ///
@@ -304,8 +343,7 @@ impl<T: Transport> Nodes<T> {
     ///
     /// Returns [`NodeError::Refused`] with [`Code::ReceiverNotPayable`] if the account cannot be paid, or with the code of an address that
     /// is not one of the chain. Returns another [`NodeError`] if too few endpoints agree.
-    pub async fn check_receiver(&self, asset: &str, receiver: &str) -> Result<(), NodeError> {
-        let Some(asset) = self.assets.get(asset) else { return Ok(()) };
+    pub async fn check_receiver(&self, asset: &Asset, receiver: &str) -> Result<(), NodeError> {
         let policy = Policy::default();
         let end = End { receiver: Some(receiver), ..End::of_asset(asset, Speed::Normal, &policy, Stage::BeforePaying) };
         self.ask_all(vec![(Precondition::Receiver, end)]).await.check()

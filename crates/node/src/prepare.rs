@@ -1,7 +1,7 @@
 //! Prepares verified orders for signing, with the wallet context that their chains report: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
-use countersign::{Policy, Signed, Unsigned, Verified};
+use countersign::{Leg, Policy, Signed, Unsigned, Verified};
 use countersign_core::reader::{Submission, Urgency};
 use countersign_transport::Transport;
 
@@ -78,7 +78,7 @@ impl<T: Transport> Nodes<T> {
         own: bool,
     ) -> Result<Unsigned, NodeError> {
         if let Some(swap) = order.terms().record.map(|record| &record.destination_swap) {
-            self.check_receiver(swap.asset.as_str(), &swap.redeemer).await?;
+            self.check_receiver(order.asset(Leg::Destination), &swap.redeemer).await?;
         }
         countersign::for_each_family! { on_chain! [self chain, order, Verified.prepare(order, owner, speed, policy, own)] }
     }

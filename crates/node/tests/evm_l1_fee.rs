@@ -113,7 +113,7 @@ fn paying(chain: &str, is_native: bool) -> OrderRecord {
 
 async fn unmet(nodes: &Nodes<Chain>, record: &OrderRecord) -> Vec<(Precondition, &'static str)> {
     let account = ACCOUNT.to_string();
-    let ends = Ends::of_record(record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(record, registry()).redeemed_by(Some(&account));
     let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, &Policy::default()).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }

@@ -7,7 +7,7 @@ use countersign::evm::read;
 use countersign::evm::{ApprovalStep, Evm, TxContext, UnsignedOrder};
 use countersign::{Code, evidence::HtlcState};
 use countersign_node::NodeError;
-use countersign_testkit::verified;
+use countersign_testkit::{registry, verified};
 use serde_json::{Value, json};
 use support::{Chain, case, nodes, terms};
 
@@ -160,7 +160,7 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
             })
         };
         let nodes = nodes(Chain::funded(&terms().destination).lying(lying), 3);
-        let checked = nodes.check_receiver("ethereum:usdc", &receiver.to_string()).await;
+        let checked = nodes.check_receiver(registry().asset("ethereum:usdc").unwrap(), &receiver.to_string()).await;
         if (blocks_receivers || blocks_senders) && !blocks_all {
             let error = checked.unwrap_err();
             assert!(matches!(&error, NodeError::Refused(refusal) if refusal.location() == "/destination"), "{error}");
@@ -169,7 +169,7 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
             checked.unwrap();
         }
         // The chain's own coin cannot freeze a key account, and a chain that is not connected is not asked.
-        nodes.check_receiver("ethereum:eth", &receiver.to_string()).await.unwrap();
-        nodes.check_receiver("base:usdc", &receiver.to_string()).await.unwrap();
+        nodes.check_receiver(registry().asset("ethereum:eth").unwrap(), &receiver.to_string()).await.unwrap();
+        nodes.check_receiver(registry().asset("base:usdc").unwrap(), &receiver.to_string()).await.unwrap();
     }
 }

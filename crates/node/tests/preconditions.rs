@@ -4,12 +4,13 @@ use crate::support;
 
 use countersign::evm::alloy_primitives::Address;
 use countersign::{
-    Code, OrderRecord, Policy,
+    Code, OrderRecord, Policy, Registry, U256,
     chains::{Finality, FinalityRule},
     evidence::{Precondition, Stage},
+    wire::RequestedLeg,
 };
 use countersign_node::{Endpoint, Endpoints, Ends, NodeConfig, Nodes, Preconditions, Speed};
-use countersign_testkit::registry;
+use countersign_testkit::{registry, registry_json};
 use serde_json::{Value, json};
 use support::{Chain, nodes, terms};
 
@@ -54,7 +55,7 @@ fn chain(hosts: &'static [&'static str], lie: impl Fn(&str, &Value) -> Option<Va
 
 async fn ask(chain: Chain, is_native: bool, stage: Stage, redeemer: Option<&str>) -> Preconditions {
     let (record, policy) = (record(is_native), Policy::default());
-    let ends = Ends::of_record(&record).redeemed_by(redeemer);
+    let ends = Ends::of_record(&record, registry()).redeemed_by(redeemer);
     nodes(chain, 3).preconditions(&ends, stage, Speed::Normal, &policy).await
 }
 
@@ -104,7 +105,7 @@ async fn finality_that_does_not_grow_is_said_with_what_is_at_stake() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_warning_that_comes_from_a_chain_stops_the_payment() {
     let record = record(false);
-    let ends = Ends::of_record(&record);
+    let ends = Ends::of_record(&record, registry());
     for (code, count, stage, expected) in [
         (Code::FinalityIgnoresValue, 3, Stage::BeforePaying, &[(Precondition::FinalityMark, "warning_refused")][..]),
         (Code::FinalityIgnoresValue, 3, Stage::BeforeSecret, &[]),
@@ -222,7 +223,9 @@ async fn the_mark_that_evidence_needs_is_served_before_paying() {
     // A rule that counts blocks needs no mark.
     let policy = Policy::default().with_finality("ethereum", FinalityRule::new(Finality::Depth(20), 64, 50));
     let record = record(false);
-    let found = nodes(chain(&HOSTS, none), 3).preconditions(&Ends::of_record(&record), Stage::BeforePaying, Speed::Normal, &policy).await;
+    let found = nodes(chain(&HOSTS, none), 3)
+        .preconditions(&Ends::of_record(&record, registry()), Stage::BeforePaying, Speed::Normal, &policy)
+        .await;
     assert_eq!(unmet(&found), []);
 }
 
@@ -232,7 +235,7 @@ async fn the_height_that_a_contract_on_arbitrum_may_count_is_shown_before_paying
         let chain = chain(&[], |_, _| None).with(|evm| (evm.chain_id, evm.l1_number) = (42_161, l1_number));
         let all = HOSTS.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
         let nodes = Nodes::new(chain, NodeConfig::new().with("arbitrum", Endpoints::new(all).unwrap()), registry());
-        let found = nodes.chain_preconditions("arbitrum", &Policy::default()).await;
+        let found = nodes.chain_preconditions("arbitrum", registry(), &Policy::default()).await;
         let height = found.unmet.iter().filter(|unmet| unmet.precondition == Precondition::LowerHeight);
         assert_eq!(height.map(|unmet| unmet.error.code().name()).collect::<Vec<_>>(), expected);
     }
@@ -245,7 +248,7 @@ async fn the_decimals_of_a_token_are_those_of_the_registry() {
     let found = ask(chain(&HOSTS, other), false, Stage::BeforePaying, None).await;
     assert_eq!(unmet(&found), [(Precondition::Decimals, "decimals_differ")]);
     assert_eq!(unmet(&ask(chain(&["a.example"], other), false, Stage::BeforePaying, None).await), []);
-    let found = nodes(chain(&HOSTS, other), 3).chain_preconditions("ethereum", &Policy::default()).await;
+    let found = nodes(chain(&HOSTS, other), 3).chain_preconditions("ethereum", registry(), &Policy::default()).await;
     assert!(unmet(&found).contains(&(Precondition::Decimals, "decimals_differ")), "{:?}", found.unmet);
 }
 
@@ -257,7 +260,7 @@ async fn the_account_that_redeems_has_coins_or_the_relayer_may() {
     assert_eq!(unmet(&found), [(Precondition::Redeemer, "insufficient_funds")]);
     assert_eq!(unmet(&ask(chain(&["b.example"], poor), false, Stage::BeforePaying, Some(&account)).await), []);
     let (record, policy) = (record(false), Policy::default());
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account)).with_relayer(true);
+    let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account)).with_relayer(true);
     assert_eq!(unmet(&nodes(chain(&HOSTS, poor), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await), []);
 }
 
@@ -267,12 +270,12 @@ async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
     let account = RECEIVER.to_string();
     record.destination_swap.amount = countersign::U256::from(1_000);
     let found = {
-        let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+        let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account));
         nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await
     };
     assert_eq!(unmet(&found), [(Precondition::Payout, "fee_above_payout")]);
     // The own account redeems first, so the relayer makes the payout worth nothing more.
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account)).with_relayer(true);
+    let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account)).with_relayer(true);
     let found = nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
     assert_eq!(unmet(&found), [(Precondition::Payout, "fee_above_payout")]);
 }
@@ -283,7 +286,7 @@ async fn what_is_handed_out_is_asked_about_like_a_first_payment() {
     let poor = |method: &str, _: &Value| (method == "eth_getBalance").then(|| json!("0x1"));
     let (mut record, policy, account) = (record(true), Policy::default(), RECEIVER.to_string());
     record.destination_swap.amount = countersign::U256::from(1_000);
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account));
     for (stage, expected) in [
         (Stage::BeforeSecret, vec![]),
         (Stage::BeforeHandingOut, vec![(Precondition::Payout, "fee_above_payout"), (Precondition::Redeemer, "insufficient_funds")]),
@@ -297,7 +300,7 @@ async fn what_is_handed_out_is_asked_about_like_a_first_payment() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_allows_no_redemption_is_known_before_paying() {
     let (record, account) = (record(false), RECEIVER.to_string());
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account));
     for (limit, expected) in [(299_999, vec![(Precondition::Redeemer, "gas_limit_too_high")]), (300_000, vec![])] {
         let policy = Policy::from_json(format!(r#"{{"evm_gas_limit": {limit}}}"#).as_bytes()).unwrap();
         let found = nodes(chain(&[], |_, _| None), 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
@@ -319,7 +322,8 @@ async fn the_owner_of_the_source_can_be_refunded() {
     record.destination_swap.asset = "base:usdc".parse().unwrap();
     let policy = Policy::default();
     for (stage, expected) in [(Stage::BeforePaying, 1), (Stage::BeforeSecret, 0)] {
-        let found = nodes(chain(&HOSTS, proxy), 3).preconditions(&Ends::of_record(&record), stage, Speed::Normal, &policy).await;
+        let found =
+            nodes(chain(&HOSTS, proxy), 3).preconditions(&Ends::of_record(&record, registry()), stage, Speed::Normal, &policy).await;
         assert_eq!(found.unmet.len(), expected, "{stage:?}: {:?}", found.unmet);
     }
 }
@@ -330,11 +334,79 @@ async fn a_misspelt_chain_is_known_before_paying() {
     let config = NodeConfig::new().with("ethereum", all()).with("Base", all());
     let nodes = Nodes::new(chain(&[], |_, _| None), config, registry());
     let (record, policy) = (record(false), Policy::default());
-    let ends = Ends::of_record(&record);
+    let ends = Ends::of_record(&record, registry());
     let found = nodes.preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
     assert_eq!(unmet(&found), [(Precondition::KnownChains, "unknown_chain")]);
     assert_eq!(found.unmet[0].chain, "Base");
     assert!(nodes.preconditions(&ends, Stage::BeforeSecret, Speed::Normal, &policy).await.unmet.is_empty());
+}
+
+/// Another list of the service than the one that the order was signed under: without the asset, or with this change of it.
+fn relisted(id: &str, change: Option<&dyn Fn(&mut Value)>) -> Registry {
+    let mut list = registry_json();
+    let assets = list["assets"].as_array_mut().unwrap();
+    match change {
+        Some(change) => change(assets.iter_mut().find(|asset| asset["id"] == id).unwrap()),
+        None => assets.retain(|asset| asset["id"] != id),
+    }
+    Registry::from_json(list.to_string().as_bytes()).unwrap()
+}
+
+fn connect(chain: Chain, registry: &Registry) -> Nodes<Chain> {
+    let all = HOSTS.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
+    Nodes::new(chain, NodeConfig::new().with("ethereum", Endpoints::new(all).unwrap()), registry)
+}
+
+/// The service takes the asset off its list while the order is under way, or lists another token or contract under its id. What the order
+/// was signed under is asked about, at every stage.
+#[tokio::test(start_paused = true)]
+async fn the_assets_of_the_order_are_asked_about_whatever_the_connections_know() {
+    let (record, policy) = (record(false), Policy::default());
+    let token = registry().asset("ethereum:usdc").unwrap().token.as_ref().unwrap().text.to_lowercase();
+    let other = |member: &'static str| move |asset: &mut Value| asset[member]["address"] = json!(Address::repeat_byte(0xdd));
+    let (of_token, of_htlc) = (other("token"), other("htlc"));
+    let frozen = move |method: &str, params: &Value| {
+        let is_pinned = params[0]["to"].as_str().is_some_and(|to| to.to_lowercase() == token);
+        let is_receiver = params[0].to_string().to_lowercase().contains(&format!("{RECEIVER:x}"));
+        (method == "eth_call" && is_pinned && is_receiver).then(reverted)
+    };
+    for newest in [relisted("ethereum:usdc", None), relisted("ethereum:usdc", Some(&of_token)), relisted("ethereum:usdc", Some(&of_htlc))] {
+        for stage in [Stage::BeforePaying, Stage::BeforeSecret, Stage::BeforeHandingOut] {
+            let ends = Ends::of_record(&record, registry());
+            let found = connect(chain(&HOSTS, frozen.clone()), &newest).preconditions(&ends, stage, Speed::Normal, &policy).await;
+            assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")], "{stage:?}");
+            let found = connect(chain(&[], |_, _| None), &newest).preconditions(&ends, stage, Speed::Normal, &policy).await;
+            assert_eq!(unmet(&found), [], "{stage:?}");
+        }
+    }
+}
+
+/// What is not known cannot be asked about, and that is no yes. A chain that is not connected is asked nothing.
+#[tokio::test(start_paused = true)]
+async fn an_asset_that_is_not_pinned_is_an_unmet_precondition() {
+    let (record, policy, newest) = (record(false), Policy::default(), relisted("ethereum:usdc", None));
+    let expected = [(Precondition::PinnedAsset, "unknown_asset")];
+    let ask = async |registry: &Registry, stage| {
+        let ends = Ends::of_record(&record, registry);
+        connect(chain(&[], |_, _| None), registry).preconditions(&ends, stage, Speed::Normal, &policy).await
+    };
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret, Stage::BeforeHandingOut] {
+        assert_eq!(unmet(&ask(&newest, stage).await), expected, "{stage:?}");
+        let known = ask(registry(), stage).await;
+        assert!(unmet(&known).is_empty() && known.met.contains(&(Precondition::PinnedAsset, "ethereum".to_owned())), "{stage:?}");
+        let nothing = Nodes::new(chain(&[], |_, _| None), NodeConfig::new(), &newest);
+        let ends = Ends::of_record(&record, &newest);
+        assert_eq!(unmet(&nothing.preconditions(&ends, stage, Speed::Normal, &policy).await), [], "{stage:?}");
+    }
+    // Both legs before an order exists; once it is paid, nothing about the source could stop anything.
+    let owner = RECEIVER.to_string();
+    let leg = |asset: &str| RequestedLeg::new(asset.parse().unwrap(), &owner, U256::ONE);
+    let (source, destination) = (leg("ethereum:usdc"), leg("base:usdc"));
+    for (stage, expected) in [(Stage::BeforePaying, &expected[..]), (Stage::BeforeSecret, &[])] {
+        let ends = Ends::of_request(&source, &destination, &newest);
+        let found = connect(chain(&[], |_, _| None), &newest).preconditions(&ends, stage, Speed::Normal, &policy).await;
+        assert_eq!(unmet(&found), expected, "{stage:?}");
+    }
 }
 
 /// Endpoints of one host have one word.
@@ -347,7 +419,7 @@ async fn two_keys_of_one_provider_are_one() {
     };
     let paused = |method: &str, params: &Value| (method == "eth_call" && selector(params) == "0xa9059cbb").then(reverted);
     let (record, policy) = (record(false), Policy::default());
-    let ends = Ends::of_record(&record);
+    let ends = Ends::of_record(&record, registry());
     // The one provider has two of the three endpoints, and one word of two.
     let nodes = connect(chain(&["b.example"], paused));
     assert_eq!(nodes.endpoints("ethereum").unwrap().quorum, 2);

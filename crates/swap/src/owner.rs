@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use countersign::{
-    BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Refusal, Signed, Unsigned, Verified, chains::UnixTime, evidence::Stage,
+    BroadcastTransaction, Code, Family, Key, OrderRecord, Policy, Refusal, Registry, Signed, Unsigned, Verified, chains::UnixTime,
+    evidence::Stage,
 };
 use countersign_client::driver::{
     Chains as _, Delivery, Entry, Event as Noted, FundingReply, OrderState, OrderStore as _, Owner, OwnerCode, OwnerError, Purpose,
@@ -40,7 +41,7 @@ pub(crate) struct HostOwner {
     pub(crate) store: HostStore,
     pub(crate) options: Arc<Options>,
     pub(crate) policy: Arc<Policy>,
-    pub(crate) registry: Arc<countersign::Registry>,
+    pub(crate) registry: Arc<Registry>,
     /// What the owner agreed to and nobody has signed yet, by order id.
     pub(crate) agreed: Mutex<BTreeMap<String, Payment>>,
     /// The orders whose payment a signer was asked to raise and did not sign. It may have sent one of its own, so it is not asked again.
@@ -172,8 +173,8 @@ impl Owner for HostOwner {
         }
     }
 
-    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.check(Ends::of_record(record), Stage::BeforeSecret).await.map(drop)
+    async fn check_release(&self, record: &OrderRecord, registry: &Registry) -> Result<(), OwnerError> {
+        self.check(Ends::of_record(record, registry), Stage::BeforeSecret).await.map(drop)
     }
 
     fn can_redeem(&self, chain: &str) -> bool {

@@ -100,7 +100,7 @@ impl Kept {
         let payer = account(&["sponsor", "sender"], &swap.redeemer)?;
         let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
         let permission = if is_offline { signing.wallet.permission()? } else { None };
-        let ends = Ends::of_record(&self.record).redeemed_by(Some(&payer)).under_permission(permission.as_ref());
+        let ends = Ends::of_record(&self.record, registry).redeemed_by(Some(&payer)).under_permission(permission.as_ref());
         service::run(session, async {
             nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
             if is_offline {

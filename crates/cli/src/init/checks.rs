@@ -69,7 +69,7 @@ impl Checks<'_> {
             preflight::check_nodes(problems, &nodes, registry, &names).await;
             problems.advise_on_network("name other endpoints, or take the chain out of the file");
             for name in &names {
-                warnings.extend(preflight::said(&nodes.chain_preconditions(name, &Policy::default()).await));
+                warnings.extend(preflight::said(&nodes.chain_preconditions(name, registry, &Policy::default()).await));
             }
             Ok(())
         })

@@ -131,7 +131,15 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
                 self.driver.store.keep_pins(guard, &pins).await?;
                 self.driver.store.keep_record(guard, &body).await?;
             }
-            Some(first) => self.verify(first)?.terms.check_unchanged(&self.verify(&body)?.terms)?,
+            Some(first) => {
+                let signed = self.verify(first)?.terms;
+                signed.check_unchanged(&self.verify(&body)?.terms)?;
+                // The order's own pins decide from now on, and today's say what is paid. An id that names another contract since then would
+                // have the payment checked against one, and the payout against the other.
+                let flow = &self.driver.flow;
+                let today = countersign::verify_record(self.kept.swap.proposal(&body), flow.registry(), flow.policy())?;
+                signed.check_unchanged(&today.terms)?;
+            }
         }
         let reply = match self.driver.owner.fund(&order).await? {
             FundingReply::Outside => self.hand_out(&order).await?,
@@ -343,7 +351,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
             }
             (Ok(Release::Trust(_)), _) => return Err("the service's record is not known".to_owned()),
         }
-        self.driver.owner.check_release(&record).await.map_err(|error| {
+        self.driver.owner.check_release(&record, registry).await.map_err(|error| {
             let why = match &error {
                 // The payment is out.
                 OwnerError::Refused(refusal) => refusal.at_stage(OrderStage::AfterPaying).to_string(),

@@ -44,8 +44,11 @@ pub trait Owner: MaybeSend + MaybeSync {
     /// Checks that a redemption of the destination would pay: see `Nodes::preconditions` of `countersign-node`, with
     /// [`Stage::BeforeSecret`](countersign::evidence::Stage::BeforeSecret). Called right before the secret is shown to anybody for the first time,
     /// to a signer or to the service's relayer, and never once it may be out. After an error the secret stays, and the driver tries again.
-    fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
-        let _ = record;
+    ///
+    /// `registry` has the pins that the order was signed with. Ask about its assets: the wallet's newest list may lack one, or have another
+    /// contract under its id.
+    fn check_release(&self, record: &OrderRecord, registry: &Registry) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
+        let _ = (record, registry);
         std::future::ready(Ok(()))
     }
 
@@ -259,8 +262,12 @@ macro_rules! forward {
                     P::raise(self, order, sent)
                 }
 
-                fn check_release(&self, record: &OrderRecord) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
-                    P::check_release(self, record)
+                fn check_release(
+                    &self,
+                    record: &OrderRecord,
+                    registry: &Registry,
+                ) -> impl Future<Output = Result<(), OwnerError>> + MaybeSend {
+                    P::check_release(self, record, registry)
                 }
 
                 fn settle(
@@ -293,7 +300,7 @@ trait Erased: MaybeSend + MaybeSync {
         order: &'f Verified,
         sent: &'f BroadcastTransaction,
     ) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
-    fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>>;
+    fn check_release<'f>(&'f self, record: &'f OrderRecord, registry: &'f Registry) -> BoxFuture<'f, Result<(), OwnerError>>;
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>>;
     fn can_redeem(&self, chain: &str) -> bool;
     fn signs_here(&self, chain: &str) -> bool;
@@ -316,8 +323,8 @@ impl<P: Owner> Erased for P {
         Box::pin(P::raise(self, order, sent))
     }
 
-    fn check_release<'f>(&'f self, record: &'f OrderRecord) -> BoxFuture<'f, Result<(), OwnerError>> {
-        Box::pin(P::check_release(self, record))
+    fn check_release<'f>(&'f self, record: &'f OrderRecord, registry: &'f Registry) -> BoxFuture<'f, Result<(), OwnerError>> {
+        Box::pin(P::check_release(self, record, registry))
     }
 
     fn settle<'f>(&'f self, task: &'f Settlement<'f>) -> BoxFuture<'f, Result<Option<Vec<BroadcastTransaction>>, OwnerError>> {
@@ -371,8 +378,8 @@ impl Owner for BoxOwner {
         self.0.raise(order, sent).await
     }
 
-    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.0.check_release(record).await
+    async fn check_release(&self, record: &OrderRecord, registry: &Registry) -> Result<(), OwnerError> {
+        self.0.check_release(record, registry).await
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {

@@ -11,7 +11,9 @@ use countersign_client::countersign::evm::alloy_primitives::{Signature, U256, he
 use countersign_client::countersign::starknet::{InvokeTransaction, felt};
 use countersign_client::countersign::sui::Execution;
 use countersign_client::countersign::sui::sui_sdk_types::bcs::ToBcs as _;
-use countersign_client::countersign::{BroadcastTransaction, Code, Leg, OrderRecord, Refusal, Role, Verified, evidence::HtlcTerms};
+use countersign_client::countersign::{
+    BroadcastTransaction, Code, Leg, OrderRecord, Refusal, Registry, Role, Verified, evidence::HtlcTerms,
+};
 use countersign_client::driver::{FundingReply, Owner, OwnerError, Purpose, Settlement, SignedFunding};
 
 use super::kinds::{Kind, Swap, base64_of::encode as to_base64};
@@ -151,12 +153,17 @@ impl World {
         Ok(Some(vec![kept]))
     }
 
-    async fn check_release(&self) -> Result<(), OwnerError> {
+    /// Asks about the asset of these pins, as a wallet with `countersign-node` does. Only the token of the order has frozen the receiver: any
+    /// other one says that it can be paid.
+    async fn check_release(&self, registry: &Registry) -> Result<(), OwnerError> {
         self.operation().await;
         // Another process may have sent it a moment ago, which this one does not know.
         let is_out = self.state.lock().unwrap().secret_known.is_some();
         assert!(!is_out || self.plan.has_rival, "nothing is asked once the secret is out");
-        if self.plan.freezes_the_receiver { Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into()) } else { Ok(()) }
+        let terms = self.terms(Leg::Destination);
+        let asset = registry.asset(&terms.asset).ok_or_else(|| Refusal::new(Code::UnknownAsset, "/destination/asset"))?;
+        let is_own = asset.token.as_ref().map(|token| &token.text) == terms.token.as_ref() && asset.htlc == terms.htlc;
+        if self.plan.freezes_the_receiver && is_own { Err(Refusal::new(Code::ReceiverNotPayable, "/destination").into()) } else { Ok(()) }
     }
 
     fn may_redeem(&self) -> bool {
@@ -171,8 +178,8 @@ impl Owner for Worlds {
         self.of(order.order_id()).sign_funding(self).await
     }
 
-    async fn check_release(&self, record: &OrderRecord) -> Result<(), OwnerError> {
-        self.of(&record.order_id).check_release().await
+    async fn check_release(&self, record: &OrderRecord, registry: &Registry) -> Result<(), OwnerError> {
+        self.of(&record.order_id).check_release(registry).await
     }
 
     async fn settle(&self, task: &Settlement<'_>) -> Result<Option<Vec<BroadcastTransaction>>, OwnerError> {

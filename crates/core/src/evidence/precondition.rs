@@ -55,6 +55,7 @@ macro_rules! preconditions {
 // That both legs can be judged is decided by the driver, from what it reads in every round. That the account can still pay is required by
 // the preflight of the redemption, at the fee that it offers, before it is signed.
 preconditions! {
+    PinnedAsset = "pinned_asset", "the registry of the order has the asset", [BeforePaying, BeforeSecret, BeforeHandingOut];
     KnownChains = "known_chains", "every chain with endpoints is a chain of the registry", [BeforePaying];
     FinalityMark = "finality_mark", "the endpoints serve the mark that the finality rule needs", [BeforePaying];
     LowerHeight = "lower_height", "the endpoints show the height of the chain below, if a contract may count its blocks", [BeforePaying];
@@ -82,7 +83,7 @@ mod tests {
     fn what_can_change_is_asked_at_both_stages() {
         let at = |stage| Precondition::ALL.iter().filter(|item| item.is_asked(stage)).map(|item| item.name()).collect::<Vec<_>>();
         assert_eq!(at(Stage::BeforePaying).len(), Precondition::ALL.len());
-        assert_eq!(at(Stage::BeforeSecret), ["mint", "receiver"]);
-        assert_eq!(at(Stage::BeforeHandingOut), ["mint", "receiver", "payout", "redeemer"]);
+        assert_eq!(at(Stage::BeforeSecret), ["pinned_asset", "mint", "receiver"]);
+        assert_eq!(at(Stage::BeforeHandingOut), ["pinned_asset", "mint", "receiver", "payout", "redeemer"]);
     }
 }

@@ -8,7 +8,7 @@ use super::{OrderTerms, Refusal, Summary, Timelock, Topic, text};
 use crate::json::At;
 use crate::line_text;
 use crate::trust::{Asset, Chain, Solver};
-use crate::verify::{OrderContext, SwapTerms, check_deadline};
+use crate::verify::{Leg, OrderContext, SwapTerms, check_deadline};
 use crate::wire::{CreateOrder, OrderRecord, RecordTime, least_after_slippage};
 
 /// What the common lines are made of. The lines themselves are only written when somebody reads them.
@@ -44,6 +44,13 @@ impl Overview {
 
     pub(crate) fn chain(&self) -> &str {
         self.source.chain_name()
+    }
+
+    pub(crate) fn asset(&self, leg: Leg) -> &Asset {
+        match leg {
+            Leg::Source => &self.source,
+            Leg::Destination => &self.destination,
+        }
     }
 
     /// Requires that there is still time to pay. Without a record no deadline is known.

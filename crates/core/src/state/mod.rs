@@ -50,8 +50,8 @@ use crate::evidence::VerifiedRecord;
 use crate::family::{ChainFamily, Deposit, Recovered, Seal, SignWith, SignWithAsync, Signable, Signing};
 use crate::json::At;
 use crate::report::{ByteCoverage, Code, NetworkFee, OrderTerms, Overview, Refusal, Summary, Topic, Warnings};
-use crate::trust::{Policy, Registry};
-use crate::verify::{OrderContext, Proposal, RecordCheck, RecordParties, SwapTerms, check_record};
+use crate::trust::{Asset, Policy, Registry};
+use crate::verify::{Leg, OrderContext, Proposal, RecordCheck, RecordParties, SwapTerms, check_record};
 
 /// Verifies an order of one family. It decodes the payload, rebuilds it from the order's terms, and requires that both are the
 /// same. Then it requires that the order record agrees, where there is one. The checks have the order of
@@ -164,6 +164,12 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     #[must_use]
     pub fn terms(&self) -> OrderTerms<'_> {
         self.0.overview.terms()
+    }
+
+    /// Returns the asset of a leg, as the registry had pinned it that the order was verified with.
+    #[must_use]
+    pub fn asset(&self, leg: Leg) -> &Asset {
+        self.0.overview.asset(leg)
     }
 
     /// Returns what the owner should know.

@@ -15,26 +15,29 @@ use super::prices::{HOSTS, Lie, funded, servers};
 /// The virtual bytes of a redemption: see `docs/spec/bitcoin.md`.
 const VBYTES: u64 = 142;
 
-/// Connects the servers to a chain whose coin is pinned.
-fn connect(servers: Servers) -> Nodes<Servers> {
-    let url = |host: &str| format!("{}https://{host}/the-key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
-    let all = HOSTS.iter().map(|host| Endpoint::parse(&url(host)).unwrap()).collect();
+/// The pins of a chain with its coin.
+fn registry() -> Registry {
     let fixture = serde_json::to_value(countersign_testkit::registry().asset("bitcoin:btc").unwrap().record.clone()).unwrap();
     let mut asset = fixture;
     asset["id"] = json!("bitcoin_regtest:btc");
     asset["chain"] = json!("bitcoin_regtest");
     asset["chain_id"] = json!("regtest");
     let registry = json!({"chains": [{"chain": "bitcoin_regtest", "id": "bitcoin:regtest"}], "assets": [asset]});
-    let registry = Registry::from_json(registry.to_string().as_bytes()).unwrap();
-    Nodes::new(servers, NodeConfig::new().with("bitcoin_regtest", Endpoints::new(all).unwrap()), &registry)
+    Registry::from_json(registry.to_string().as_bytes()).unwrap()
+}
+
+fn connect(servers: Servers, registry: &Registry) -> Nodes<Servers> {
+    let url = |host: &str| format!("{}https://{host}/the-key/api", if host.starts_with("rpc") { "rpc+" } else { "" });
+    let all = HOSTS.iter().map(|host| Endpoint::parse(&url(host)).unwrap()).collect();
+    Nodes::new(servers, NodeConfig::new().with("bitcoin_regtest", Endpoints::new(all).unwrap()), registry)
 }
 
 async fn unmet(servers: Servers, payout: u64, stage: Stage) -> Vec<(Precondition, &'static str)> {
     let mut record: OrderRecord = verified().record;
     record.destination_swap.asset = "bitcoin_regtest:btc".parse().unwrap();
     record.destination_swap.amount = U256::from(payout);
-    let policy = Policy::default();
-    let found = connect(servers).preconditions(&Ends::of_record(&record), stage, Speed::Normal, &policy).await;
+    let (registry, policy) = (registry(), Policy::default());
+    let found = connect(servers, &registry).preconditions(&Ends::of_record(&record, &registry), stage, Speed::Normal, &policy).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
 
@@ -99,7 +102,7 @@ async fn a_node_without_the_rules_in_force_is_refused_before_paying() {
         let endpoint = Endpoint::parse("rpc+http://user:password@127.0.0.1:1").unwrap();
         let config = NodeConfig::new().with("litecoin", Endpoints::new(vec![endpoint]).unwrap());
         let nodes = Nodes::new(Node(version), config, countersign_testkit::registry());
-        let found = nodes.chain_preconditions("litecoin", &Policy::default()).await;
+        let found = nodes.chain_preconditions("litecoin", countersign_testkit::registry(), &Policy::default()).await;
         let unmet: Vec<_> = found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect();
         assert_eq!(unmet, expected, "{version}");
         assert_eq!(found.met.iter().any(|(met, _)| *met == Precondition::NodeVersion), expected.is_empty());

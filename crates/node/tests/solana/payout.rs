@@ -48,7 +48,7 @@ fn chain(form: &str) -> Chain {
 async fn ask(chain: Chain, form: &str, stage: Stage) -> Preconditions {
     let (record, policy) = (record(form), Policy::default());
     let account = PAYER.to_string();
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(&record, case(form).registry).redeemed_by(Some(&account));
     nodes(chain, 3, form).preconditions(&ends, stage, Speed::Normal, &policy).await
 }
 
@@ -108,7 +108,7 @@ async fn an_account_below_its_rent_is_no_receiver() {
     let policy = Policy::default();
     let nodes = nodes(chain, 3, form);
     for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
-        let found = nodes.preconditions(&Ends::of_record(&record), stage, Speed::Normal, &policy).await;
+        let found = nodes.preconditions(&Ends::of_record(&record, case(form).registry), stage, Speed::Normal, &policy).await;
         assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")], "an empty account needs 890,880 lamports: {stage:?}");
     }
 }
@@ -130,7 +130,7 @@ async fn the_account_that_redeems_can_pay_the_price_of_this_moment() {
             let mut chain = chain(form);
             chain.fees = vec![price; 150];
             record.destination_swap.amount = countersign::U256::from(payout);
-            let (ends, policy) = (Ends::of_record(&record).redeemed_by(Some(&account)), Policy::default());
+            let (ends, policy) = (Ends::of_record(&record, case(form).registry).redeemed_by(Some(&account)), Policy::default());
             let found = nodes(chain, 3, form).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
             assert_eq!(
                 unmet(&found).into_iter().filter(|(item, _)| *item != Precondition::Redeemer).collect::<Vec<_>>(),

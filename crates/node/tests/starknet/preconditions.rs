@@ -39,7 +39,7 @@ async fn unmet(
         let is_decimals = method == "starknet_call" && params["request"]["entry_point_selector"] == hex(read::DECIMALS);
         lied.or_else(|| is_decimals.then(|| json!([format!("{decimals:#x}")])))
     });
-    let ends = Ends::of_record(&record).redeemed_by(redeemer);
+    let ends = Ends::of_record(&record, registry()).redeemed_by(redeemer);
     let found = nodes(chain, 3).preconditions(&ends, stage, Speed::Normal, &Policy::default()).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }

@@ -5,7 +5,7 @@ use countersign::{
     evidence::{Precondition, Stage},
 };
 use countersign_node::{Ends, Nodes, Speed};
-use countersign_testkit::registry_json;
+use countersign_testkit::{registry, registry_json};
 use serde_json::json;
 
 use crate::sui::fake::{Ledger, Network, SUI, record};
@@ -20,7 +20,7 @@ async fn the_account_that_redeems_has_the_coins_for_its_budget() {
     let (account, policy) = (order().deposit().sender.to_string(), Policy::default());
     let mut record = record();
     record.destination_swap.asset = "sui_testnet:sui".parse().unwrap();
-    let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+    let ends = Ends::of_record(&record, registry()).redeemed_by(Some(&account));
     let ask = async |nodes: Nodes<Network>, policy: &Policy, ends: &Ends<'_>, stage| {
         let found = nodes.preconditions(ends, stage, Speed::Normal, policy).await;
         found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
@@ -63,7 +63,7 @@ async fn the_decimals_of_a_coin_are_those_of_the_registry() {
         let of =
             |decimals: Option<u64>| Ledger { decimals: decimals.map(|number| (COIN.to_owned(), number)).into_iter().collect(), ..rich() };
         let nodes = Network::new(&shown.map(of)).connect_with("sui_testnet", &registry);
-        let found = nodes.preconditions(&Ends::of_record(&record), Stage::BeforePaying, Speed::Normal, &Policy::default()).await;
+        let found = nodes.preconditions(&Ends::of_record(&record, &registry), Stage::BeforePaying, Speed::Normal, &Policy::default()).await;
         found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
     };
     let differ = [(Precondition::Decimals, "decimals_differ")];

@@ -77,7 +77,9 @@ async fn a_token_that_has_frozen_the_receiver_is_not_paid_for() {
                 if is_frozen && by_receiver { reverted(&[]) } else { json!({"result": {"result": true}, "constant_result": [""]}) }
             })
         });
-        let checked = crate::tron::fake::nodes(fake, 1).check_receiver("tron:usdt", &receiver.to_string()).await;
+        let checked = crate::tron::fake::nodes(fake, 1)
+            .check_receiver(countersign_testkit::registry().asset("tron:usdt").unwrap(), &receiver.to_string())
+            .await;
         match checked {
             Err(NodeError::Refused(refusal)) if is_frozen => assert_eq!(refusal.location(), "/destination"),
             other => assert!(!is_frozen && other.is_ok(), "{other:?}"),
@@ -112,7 +114,7 @@ async fn unmet_under(
     permission: Option<&Permission>,
 ) -> Vec<(Precondition, &'static str)> {
     let account = Address::from([0x77; 20]).to_string();
-    let ends = Ends::of_record(record).redeemed_by(Some(&account)).under_permission(permission);
+    let ends = Ends::of_record(record, countersign_testkit::registry()).redeemed_by(Some(&account)).under_permission(permission);
     let found = crate::tron::fake::nodes(fake, 3).preconditions(&ends, stage, Speed::Normal, policy).await;
     found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect()
 }
@@ -301,7 +303,7 @@ async fn the_permission_of_the_owners_account_holds_for_payment_refund_and_redem
         let held = account(&ALL, 2, &keys);
         let fake = calls_and(&[], |_| None, held);
         let account = Address::from([0x77; 20]).to_string();
-        let ends = Ends::of_record(&record).redeemed_by(Some(&account));
+        let ends = Ends::of_record(&record, countersign_testkit::registry()).redeemed_by(Some(&account));
         let found = under(fake, 3).preconditions(&ends, Stage::BeforePaying, Speed::Normal, &policy).await;
         let unmet: Vec<_> = found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect();
         assert_eq!(unmet, expected);

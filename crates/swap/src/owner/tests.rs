@@ -14,6 +14,7 @@ use crate::disk::HostDisk;
 use crate::need::{NOTHING_SENT, Need};
 
 mod own;
+mod pins;
 mod raise;
 
 /// Pays on Base, and is paid on Arbitrum.
@@ -28,13 +29,18 @@ fn document_of(case: &str, at: &str) -> Vec<u8> {
     accepted_case(case).tree().at(at).unwrap().text().into_bytes()
 }
 
-fn registry() -> countersign::Registry {
+fn registry() -> Registry {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/registry.json");
-    countersign::Registry::from_json(&std::fs::read(path).unwrap()).unwrap()
+    Registry::from_json(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn owner(accounts: &str, more: &str) -> HostOwner {
-    let registry = Arc::new(registry());
+    owner_under(registry(), accounts, more)
+}
+
+/// The owner of a wallet with these pins.
+fn owner_under(registry: Registry, accounts: &str, more: &str) -> HostOwner {
+    let registry = Arc::new(registry);
     let host = Host::default();
     host.set_now(1_700_000_000_000);
     let nodes = NodeConfig::from_json(br#"{"base": ["https://base.example"], "arbitrum": ["https://arbitrum.example"]}"#).unwrap();

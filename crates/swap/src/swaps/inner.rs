@@ -72,7 +72,9 @@ impl Inner {
         let mut request = wish.request(quote.destination.amount);
         request.solver_id = Some(quote.solver_id).filter(|_| wish.quote.solver.is_some());
         let account = self.options.account(request.destination.asset.chain(), flow.registry());
-        let ends = Ends::of_request(&request.source, &request.destination).redeemed_by(account).with_relayer(self.options.relayer);
+        let ends = Ends::of_request(&request.source, &request.destination, flow.registry())
+            .redeemed_by(account)
+            .with_relayer(self.options.relayer);
         let ends = ends.paying(quote.destination.amount);
         let found = self.nodes.preconditions(&ends, Stage::BeforePaying, self.options.speed, flow.policy()).await;
         found.check().map_err(event::of_node)?;

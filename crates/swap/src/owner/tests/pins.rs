@@ -1,0 +1,52 @@
+//! The service lists other assets than before while an order is under way. Those that the order was signed under are asked about.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Answers as a node of Arbitrum on which this token is paused.
+fn node(asked: &crate::need::HttpRequest, paused: &str) -> Reply {
+    let answer = |call: &Value| {
+        let is_paused = call["method"] == "eth_call" && call["params"][0]["to"].as_str().is_some_and(|to| to.eq_ignore_ascii_case(paused));
+        let (id, method) = (&call["id"], call["method"].as_str().unwrap());
+        match method {
+            "eth_chainId" => json!({"jsonrpc": "2.0", "id": id, "result": "0xa4b1"}),
+            _ if is_paused => json!({"jsonrpc": "2.0", "id": id, "error": {"code": 3, "message": "execution reverted: Pausable: paused"}}),
+            _ => json!({"jsonrpc": "2.0", "id": id, "result": "0x"}),
+        }
+    };
+    let body: Value = serde_json::from_slice(asked.body.as_ref().unwrap()).unwrap();
+    let body = body.as_array().map_or_else(|| answer(&body), |calls| calls.iter().map(answer).collect());
+    Reply::Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
+}
+
+#[test]
+fn the_release_asks_about_the_pins_of_the_order() {
+    const OTHER: &str = "0x00000000000000000000000000000000000000dd";
+    let (record, pins) = (OrderRecord::from_json(&document("/order")).unwrap(), registry());
+    let id = &record.destination_swap.asset;
+    let token = pins.asset(id).unwrap().token.as_ref().unwrap().text.clone();
+    for is_renamed in [false, true] {
+        let mut newest = serde_json::to_value(&pins).unwrap();
+        let assets = newest["assets"].as_array_mut().unwrap();
+        let place = assets.iter().position(|asset| asset["id"] == id.as_str()).unwrap();
+        if is_renamed {
+            assets.get_mut(place).unwrap()["token"]["address"] = json!(OTHER);
+        } else {
+            assets.remove(place);
+        }
+        let newest = Registry::from_json(newest.to_string().as_bytes()).unwrap();
+        for (paused, is_released) in [(token.as_str(), false), (OTHER, true)] {
+            let owner = owner_under(newest.clone(), BOTH, "");
+            let released = run(&owner.host, owner.check_release(&record, &pins), |need| match &need.ask {
+                Ask::Http(asked) => node(asked, paused),
+                other => panic!("{other:?}"),
+            });
+            let code = released.err().map(|error| match error {
+                OwnerError::Refused(refusal) => refusal.code(),
+                other => panic!("{other}"),
+            });
+            assert_eq!(code, (!is_released).then_some(Code::ReceiverNotPayable), "{is_renamed}");
+        }
+    }
+}
