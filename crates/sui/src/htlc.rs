@@ -210,7 +210,7 @@ impl Initiate {
     pub fn encode(&self, layout: &PtbLayout) -> ProgrammableTransaction {
         let mut commands = Vec::new();
         if let Some(funds) = &layout.funds {
-            commands.push(self.of_coin(REDEEM_FUNDS, vec![Argument::Input(funds.withdrawal)]));
+            commands.push(of_coin(REDEEM_FUNDS, &self.coin_type, vec![Argument::Input(funds.withdrawal)]));
         }
         let redeemed = layout.funds.is_some().then_some(Argument::Result(0));
         let coin = match &layout.coins {
@@ -232,7 +232,7 @@ impl Initiate {
             commands.push(Command::SplitCoins(SplitCoins { coin, amounts: vec![Argument::Input(layout.split_amount)] }));
         }
         if let Some(account) = remainder {
-            commands.push(self.of_coin(SEND_FUNDS, vec![coin, Argument::Input(account)]));
+            commands.push(of_coin(SEND_FUNDS, &self.coin_type, vec![coin, Argument::Input(account)]));
         }
         commands.push(Command::MoveCall(MoveCall {
             package: self.package,
@@ -252,12 +252,6 @@ impl Initiate {
             ],
         }));
         ProgrammableTransaction { inputs: layout.roles.iter().map(|role| self.input(role)).collect(), commands }
-    }
-
-    /// Returns the call of a function of the module `0x2::coin`.
-    fn of_coin(&self, function: &'static str, arguments: Vec<Argument>) -> Command {
-        let (package, module, function) = (Address::TWO, Identifier::from_static(COIN), Identifier::from_static(function));
-        Command::MoveCall(MoveCall { package, module, function, type_arguments: vec![self.coin_type.clone()], arguments })
     }
 
     fn input(&self, role: &InputRole) -> Input {
@@ -297,6 +291,12 @@ impl Initiate {
     pub fn decode(transaction: &ProgrammableTransaction, coin_type: &TypeTag, at: &At<'_>) -> Result<(Self, PtbLayout), Refusal> {
         read::read(transaction, *coin_type == sui(), at)
     }
+}
+
+/// Returns the call of a function of the module `0x2::coin`.
+pub(crate) fn of_coin(function: &'static str, coin_type: &TypeTag, arguments: Vec<Argument>) -> Command {
+    let (package, module, function) = (Address::TWO, Identifier::from_static(COIN), Identifier::from_static(function));
+    Command::MoveCall(MoveCall { package, module, function, type_arguments: vec![coin_type.clone()], arguments })
 }
 
 /// Returns a Move `vector<u8>` in BCS: the length, then the bytes.

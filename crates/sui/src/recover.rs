@@ -92,7 +92,8 @@ impl Recovery {
     }
 
     /// Returns the redemption with a wrong secret, which can be shown to a node for a simulation. The contract refuses the secret. If the
-    /// simulation fails for another reason, the redemption would fail for that reason too. A refund is returned unchanged.
+    /// simulation fails for another reason, the redemption would fail for that reason too. It does not show whether the receiver can be paid:
+    /// see [`Receiver`](reader::Receiver). A refund is returned unchanged.
     #[must_use]
     pub fn rehearsal(mut self) -> Self {
         if self.terms.role == Role::Redeem

@@ -4,6 +4,7 @@ mod check;
 mod fate;
 mod htlc;
 mod lies;
+mod receiver;
 mod send;
 mod wallet;
 

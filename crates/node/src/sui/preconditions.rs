@@ -1,22 +1,37 @@
-//! What must hold on Sui before an order is paid, and before its secret leaves. The rehearsal of a redemption shows whether the receiver
-//! can be paid: see [`Rehearsal`](countersign::sui::reader::Rehearsal).
+//! What must hold on Sui before an order is paid, and before its secret leaves.
 
-use countersign::sui::reader::CoinDecimals;
-use countersign::{U256, evidence::Precondition};
+use countersign::sui::htlc;
+use countersign::sui::reader::{CoinDecimals, DENY_LIST, InitialSharedVersion, Receiver, ReceiverCheck};
+use countersign::{Code, Refusal, U256, evidence::Precondition};
 use countersign_core::reader::{Ask, check_balance, check_worth};
 use countersign_transport::Transport;
 
-use super::SuiChain;
 use super::prepare::redemption_budget;
 use super::wallet::type_of;
+use super::{SuiChain, own_address};
 use crate::error::NodeError;
+use crate::nodes::Speed;
 use crate::preconditions::End;
 
 impl<T: Transport> SuiChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
-        if let (Precondition::Decimals, Some(token)) = (item, &end.asset.token) {
-            let asked = CoinDecimals { coin_type: type_of(token)?, pinned: end.asset.record.decimals };
+        let coin_type = end.asset.token.as_ref().map(type_of).transpose()?;
+        if let (Precondition::Decimals, Some(coin_type)) = (item, &coin_type) {
+            let asked = CoinDecimals { coin_type: coin_type.clone(), pinned: end.asset.record.decimals };
             self.connection.agreed::<Ask<_>>(&self.on(asked)).await?.0?;
+            return Ok(Vec::new());
+        }
+        if let (Precondition::Receiver, Some(coin_type), Some(receiver)) = (item, &coin_type, end.receiver) {
+            // Nobody can be denied SUI itself.
+            if *coin_type != htlc::sui() {
+                // Far above the reference price, which the next epoch may have raised when a node simulates.
+                let gas_price = self.gas_price(Speed::Fast).await?;
+                let list = self.connection.agreed::<Ask<_>>(&self.on(InitialSharedVersion(DENY_LIST))).await?.0;
+                let no_list =
+                    || Refusal::new(Code::SimulationReverted, "/destination").with_reason("the network has no deny list of coins");
+                let asked = Receiver::new(own_address(receiver, "/destination")?, coin_type, list.ok_or_else(no_list)?, gas_price)?;
+                self.connection.agreed::<ReceiverCheck>(&self.on(asked)).await?.0?;
+            }
             return Ok(Vec::new());
         }
         let Some(account) = end.redeemer else { return Ok(Vec::new()) };

@@ -116,7 +116,7 @@ impl<T: Transport> SuiChain<'_, T> {
         let budget = redemption_budget(offered.price, bid.policy)?;
         let purse = self.purse(&offered, Payer::Recovery(recovery), budget, budget).await?;
         let gas = self.gas(&offered, Payer::Recovery(recovery), budget, &purse).await?;
-        let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?);
+        let rehearsal = Rehearsal::new(&recovery.clone().rehearsal().prepare(gas.clone().sent_by(sender))?, bid.urgency);
         let rehearsed = self.connection.agreed::<Ask<_>>(&self.on(rehearsal)).await.and_then(|judged| Ok(judged.0?));
         bid.urgency.unless_unknown(rehearsed, NodeError::is_refused)?;
         let unsigned = recovery.prepare(gas.sent_by(sender))?;

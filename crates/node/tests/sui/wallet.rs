@@ -445,6 +445,7 @@ async fn a_redemption_that_would_fail_for_another_reason_is_not_signed() {
         (None, "InsufficientGas"),
         (Some(("AtomicSwap", 5)), "no such order"),
         (Some(("AtomicSwap", 14)), "it has ended"),
+        (Some(("AtomicSwap", 16)), "another sender is needed"),
         (Some(("balance", 8)), "another module's code"),
     ] {
         let nodes = rehearsing(abort, Some(reason));

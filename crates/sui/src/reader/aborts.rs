@@ -1,12 +1,14 @@
 //! Why the contract aborted (`docs/spec/sui.md#errors`).
 
-use countersign_core::reader::Fault;
+use countersign_core::reader::{Fault, Urgency};
 
 use super::fields::{abort, effects, execution, execution_error, location, transaction};
 use super::proto::Message;
 use crate::htlc;
 
-/// The codes for an order that is not in the registry, and for one that has ended. The contract checks these before the secret.
+/// The code for a wrong secret. The contract looks for the order first, and pays only after it.
+const WRONG_SECRET: u64 = 8;
+/// The codes for an order that is not in the registry, and for one that has ended.
 const NO_OPEN_ORDER: [u64; 2] = [5, 14];
 
 /// The contract's errors.
@@ -17,7 +19,7 @@ const ERRORS: [(u64, &str, &str); 14] = [
     (4, "EZeroAddressRedeemer", "the redeemer is the zero address"),
     (5, "EOrderNotInitiated", "the registry has no such order"),
     (7, "EDuplicateOrder", "an order with these terms exists already"),
-    (8, "EIncorrectSecret", "the secret is wrong"),
+    (WRONG_SECRET, "EIncorrectSecret", "the secret is wrong"),
     (9, "EInvalidTimelock", "the timelock is zero or too long"),
     (10, "EZeroAmount", "the amount is zero"),
     (11, "ESameInitiatorRedeemer", "the initiator is the redeemer"),
@@ -34,9 +36,14 @@ pub(super) fn meaning(executed: Message<'_>) -> Result<Option<String>, Fault> {
     Ok(known.map(|(_, name, meaning)| format!("{meaning} ({name})")))
 }
 
-/// Returns whether the contract aborted for a reason that it finds only after the order.
-pub(super) fn is_about_the_secret(executed: Message<'_>) -> Result<bool, Fault> {
-    Ok(code(executed)?.is_some_and(|code| !NO_OPEN_ORDER.contains(&code)))
+/// Returns whether the contract aborted because the secret is wrong. Once the right one is out, any abort of the contract is taken for that
+/// which does not say that the order has ended: to wait could then cost the payout, and a redemption that fails costs gas.
+pub(super) fn is_wrong_secret(executed: Message<'_>, urgency: Urgency) -> Result<bool, Fault> {
+    let code = code(executed)?;
+    Ok(match urgency {
+        Urgency::CanWait => code == Some(WRONG_SECRET),
+        Urgency::SecretIsOut => code.is_some_and(|code| !NO_OPEN_ORDER.contains(&code)),
+    })
 }
 
 /// Returns the contract's abort code.

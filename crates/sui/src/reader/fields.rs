@@ -98,6 +98,19 @@ fields! {
     found_transaction "" {
         TRANSACTION 1 "/transaction",
     }
+    /// `SimulateTransactionResponse`.
+    found_simulation "" {
+        TRANSACTION 1 "/transaction",
+        COMMAND_OUTPUTS 2 "/command_outputs",
+    }
+    /// `CommandResult`.
+    outputs "/command_outputs" {
+        RETURN_VALUES 1 "/return_values",
+    }
+    /// `CommandOutput`.
+    output "/command_outputs/return_values" {
+        VALUE 2 "/value",
+    }
     transaction "/transaction" {
         DIGEST 1 "/digest",
         TRANSACTION 2 "/transaction",
@@ -122,6 +135,7 @@ fields! {
     }
     execution_error "/transaction/effects/status/error" {
         DESCRIPTION 1 "/description",
+        KIND 3 "/kind",
         ABORT 4 "/abort",
     }
     abort "/transaction/effects/status/error/abort" {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use countersign_core::reader::{Agree, Equal, Fault, Identity, Judged, Known, Question, Replies, Reply, Request, RpcError, check_balance};
+use countersign_core::reader::{
+    Agree, Equal, Fault, Identity, Judged, Known, Question, Replies, Reply, Request, RpcError, Urgency, check_balance,
+};
 use countersign_core::{Code, Refusal, Role, U256};
 use sui_sdk_types::{Address, TypeTag};
 
-use super::aborts::is_about_the_secret;
+use super::aborts::is_wrong_secret;
 use super::fields::{balance_change, effects, found_transaction, gas_used, method, transaction};
 use super::proto::{Message, Writer};
 use super::transactions::{bcs, failure};
@@ -225,17 +227,21 @@ impl Question for On<Check> {
     }
 }
 
-/// Simulates a redemption with a wrong secret, which the contract must refuse. This detects a redemption that would fail for another
-/// reason, and would reveal the real secret for nothing.
+/// Simulates a redemption with a wrong secret, which the contract must refuse. This detects a redemption that would fail for a reason that
+/// the contract finds before the secret, and would reveal the real one for nothing. What happens after that, it does not show: see
+/// [`Receiver`](super::Receiver).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rehearsal(Simulation);
+pub struct Rehearsal {
+    simulation: Simulation,
+    urgency: Urgency,
+}
 
 impl Rehearsal {
     /// Creates the rehearsal of a redemption. The order must have a wrong secret: see
     /// [`rehearsal`](crate::recover::Recovery::rehearsal).
     #[must_use]
-    pub fn new(order: &UnsignedOrder) -> Self {
-        Self(Simulation::new(order))
+    pub fn new(order: &UnsignedOrder, urgency: Urgency) -> Self {
+        Self { simulation: Simulation::new(order), urgency }
     }
 }
 
@@ -247,11 +253,11 @@ impl Question for On<Rehearsal> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![self.subject.0.request()]
+        vec![self.subject.simulation.request()]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
-        let simulation = &self.subject.0;
+        let simulation = &self.subject.simulation;
         let executed = match simulation.executed(&replies.get(0)?)? {
             Ok(executed) => executed,
             Err(refusal) => return Ok(Judged(Err(refusal))),
@@ -260,7 +266,7 @@ impl Question for On<Rehearsal> {
             let refusal = Refusal::new(Code::SimulationDiffers, format!("/{}", simulation.role));
             return Ok(Judged(Err(refusal.with_reason("the contract accepts a wrong secret"))));
         };
-        let is_expected = is_about_the_secret(executed)?;
+        let is_expected = is_wrong_secret(executed, self.subject.urgency)?;
         Ok(Judged(if is_expected { Ok(Equal(())) } else { Err(simulation.reverted(reason)) }))
     }
 }

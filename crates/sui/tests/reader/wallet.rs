@@ -1,6 +1,6 @@
 //! The wallet context, receipts, and the rehearsal of a redemption.
 
-use countersign_core::reader::{Agree, Ask, Fault, Known, Machine, Question};
+use countersign_core::reader::{Agree, Ask, Fault, Known, Machine, Question, Urgency};
 use countersign_core::{Code, Role};
 use countersign_sui::TxContext;
 use countersign_sui::reader::{
@@ -176,19 +176,27 @@ fn ending(abort: Abort, reason: Option<&'static str>) -> Ledger {
     Ledger { simulated: Ok(simulated), balances: [(SUI.to_owned(), 5_000_000)].into(), ..Ledger::funded() }
 }
 
-/// The contract looks for the order first, so any other abort means that the order is open.
+/// The contract looks for the order first. An abort with any other code comes before the secret, or from a contract that differs.
 #[test]
 fn a_rehearsal_passes_if_only_the_secret_is_wrong() {
-    let rehearse = |ledger: &Ledger| ask(ledger, Rehearsal::new(&recovery(Role::Redeem))).map(|judged| judged.0.map(|_| ()));
+    let rehearse_with = |ledger: &Ledger, urgency| {
+        let rehearsed = ask(ledger, Rehearsal::new(&recovery(Role::Redeem), urgency));
+        rehearsed.map(|judged| judged.0.map(|_| ()))
+    };
+    let rehearse = |ledger: &Ledger| rehearse_with(ledger, Urgency::CanWait);
     let refused = |abort, reason| {
         let refusal = rehearse(&ending(abort, reason)).unwrap().unwrap_err();
         (refusal.code(), refusal.location().to_owned())
     };
-    for code in [1, 8, 16] {
-        assert_eq!(rehearse(&ending(Some(("AtomicSwap", code)), Some("aborted"))), Ok(Ok(())), "{code}");
-    }
+    assert_eq!(rehearse(&ending(Some(("AtomicSwap", 8)), Some("aborted"))), Ok(Ok(())));
     let fails = (Code::SimulationReverted, "/redeem".to_owned());
-    for abort in [Some(("AtomicSwap", 5)), Some(("AtomicSwap", 14)), Some(("balance", 8)), Some(("", 8)), None] {
+    for code in (0..=17).filter(|code| *code != 8).chain([u64::MAX]) {
+        assert_eq!(refused(Some(("AtomicSwap", code)), Some("aborted")), fails, "{code}");
+        // Once the secret is out, only an order that has ended stops its redemption.
+        let urgent = rehearse_with(&ending(Some(("AtomicSwap", code)), Some("aborted")), Urgency::SecretIsOut).unwrap();
+        assert_eq!(urgent.is_err(), [5, 14].contains(&code), "{code}");
+    }
+    for abort in [Some(("balance", 8)), Some(("", 8)), None] {
         assert_eq!(refused(abort, Some("aborted")), fails, "{abort:?}");
     }
     assert_eq!(refused(None, None), (Code::SimulationDiffers, "/redeem".to_owned()), "it accepts every secret");

@@ -23,11 +23,16 @@ pub const NOW: u64 = 1_800_000_000;
 pub const TESTNET: &str = "69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD";
 pub const MAINNET: &str = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S";
 pub const HEAD: u64 = 260_000_000;
+/// The version at which the object with the deny lists was shared.
+pub const DENY_LIST_VERSION: u64 = 1_075;
 /// The current epoch.
 pub const EPOCH: u64 = 900;
 /// The checkpoint of the order's funding.
 pub const FUNDED: u64 = HEAD - 61;
 pub const SUI: &str = "0x0000000000000000000000000000000000000000000000000000000000000002::sui::SUI";
+
+/// The module and the function that make a coin of nothing, as BCS writes them in a call.
+const ZERO_COIN: &[u8] = b"\x04coin\x04zero";
 
 /// An order as @mysten/sui encodes it: `fixtures/generate/lib/sui-chain.mjs`.
 pub fn made() -> Value {
@@ -91,6 +96,8 @@ pub struct Executed {
     pub reason: Option<&'static str>,
     /// The module that aborted, and its abort code.
     pub abort: Option<(&'static str, u64)>,
+    /// `ExecutionError.kind`.
+    pub kind: Option<u64>,
     pub checkpoint: Option<u64>,
     /// Type and contents.
     pub events: Vec<(String, Vec<u8>)>,
@@ -112,6 +119,7 @@ impl Executed {
             success: true,
             reason: None,
             abort: None,
+            kind: None,
             checkpoint,
             events: vec![],
             gas,
@@ -123,7 +131,7 @@ impl Executed {
 
     pub fn message(&self) -> Message {
         let abort = self.abort.map(|(module, code)| Message::default().number(1, code).message(2, &Message::default().text(2, module)));
-        let error = self.reason.map(|reason| Message::default().text(1, reason).optional(4, abort.as_ref()));
+        let error = self.reason.map(|reason| Message::default().text(1, reason).maybe(3, self.kind).optional(4, abort.as_ref()));
         let status = Message::default().number(1, u64::from(self.success)).optional(2, error.as_ref());
         let [computation, storage, rebate] = self.gas;
         let gas = Message::default().number(1, computation).number(2, storage).number(3, rebate);
@@ -165,6 +173,10 @@ pub struct Ledger {
     /// The decimals of coins, by their types.
     pub decimals: BTreeMap<String, u64>,
     pub simulated: Result<Executed, (u32, &'static str)>,
+    /// The simulation of a transfer of nothing, which asks whether an account can be paid.
+    pub transfer: Result<Executed, (u32, &'static str)>,
+    /// Whether the deny list of the next epoch has the account, and whether the coin is paused then.
+    pub next_epoch: [bool; 2],
     /// The outcome of a transaction that is sent.
     pub sent: Result<Executed, (u32, &'static str)>,
     pub versions: Vec<u64>,
@@ -205,6 +217,20 @@ pub fn shared_registry(version: u64) -> Object {
     Object { id, version: Some(version + 9), digest: Some(digest_of(5)), kind: "0x7::a::B".to_owned(), owner, ..Object::default() }
 }
 
+/// The object with the deny lists of all coins, and the version at which it was shared.
+fn deny_list() -> Object {
+    let owner = Some(Message::default().number(1, 3).number(3, DENY_LIST_VERSION));
+    let id = Some(Address::from_static("0x403"));
+    Object {
+        id,
+        version: Some(DENY_LIST_VERSION + 9),
+        digest: Some(digest_of(6)),
+        kind: "0x2::deny_list::DenyList".to_owned(),
+        owner,
+        ..Object::default()
+    }
+}
+
 pub fn event(name: &str) -> (String, Vec<u8>) {
     (format!("{}::AtomicSwap::{name}", package_id()), bytes(&made()["order"]["events"][name]))
 }
@@ -228,6 +254,8 @@ impl Ledger {
             in_balance: BTreeMap::new(),
             decimals: BTreeMap::new(),
             simulated: Err((12, "not asked for")),
+            transfer: Ok(Executed::new(digest_of(8))),
+            next_epoch: [false; 2],
             sent: Err((12, "not asked for")),
             versions: vec![1],
         }
@@ -308,7 +336,12 @@ impl Ledger {
                 let message = empty.all(1, &objects);
                 if page + 1 < self.coins.len() { message.text(2, &(page + 1).to_string()) } else { message }
             }
-            "SimulateTransaction" => empty.message(1, &self.simulated.clone().map_err(own)?.message()),
+            "SimulateTransaction" => {
+                let is_of_nothing = request.windows(ZERO_COIN.len()).any(|window| window == ZERO_COIN);
+                let simulated = if is_of_nothing { &self.transfer } else { &self.simulated }.clone().map_err(own)?;
+                let outputs = self.outputs().into_iter().filter(|_| is_of_nothing && simulated.success);
+                empty.message(1, &simulated.message()).all(2, &outputs.collect::<Vec<_>>())
+            }
             "ExecuteTransaction" => empty.message(1, &self.sent.clone().map_err(own)?.message()),
             "ListPackageVersions" => {
                 let versions: Vec<_> = self.versions.iter().map(|version| Message::default().text(1, "0x1").number(2, *version)).collect();
@@ -318,12 +351,22 @@ impl Ledger {
         })
     }
 
+    /// Returns what the commands of a transfer of nothing return: a coin, nothing, and two answers of the deny list.
+    fn outputs(&self) -> [Message; 4] {
+        let returned = |name: &str, bytes: &[u8]| {
+            let value = Message::default().text(1, name).bytes(2, bytes);
+            Message::default().message(1, &Message::default().message(2, &value))
+        };
+        let [is_denied, is_paused] = self.next_epoch.map(|is| returned("bool", &[u8::from(is)]));
+        [returned("0x2::coin::Coin", &[0; 40]), Message::default(), is_denied, is_paused]
+    }
+
     /// Returns an object at its newest version, or at the one that is named.
     fn object(&self, request: &[u8]) -> Message {
         let (id, version) = (Some(text(request, 1).parse().unwrap()), number(request, 2));
         let is_asked = |object: &&Object| object.id == id && (version.is_none() || object.version == version);
         let past = self.past.iter().filter(|_| version.is_some());
-        match past.chain(&self.objects).find(is_asked) {
+        match past.chain(&self.objects).chain([&deny_list()]).find(is_asked) {
             Some(object) => Message::default().message(1, &object.message()),
             None => Message::default().message(2, &Message::default().number(1, 5).text(2, "object not found")),
         }
