@@ -143,7 +143,8 @@ export interface SigningTask {
  * order counts as paid. The text of an error is part of what the owner reads, so it must have no key.
  *
  * @returns `sent` if the wallet has sent the payment, the redemption or the refund by itself, or may have; `again` if something else was done
- *   first, such as an approval, so that the order has to be prepared again. Anything else counts only if every signature is there.
+ *   first, such as an approval, so that the order has to be prepared again, by the same call. Anything else counts only if every signature is
+ *   there.
  */
 export type Signer = (unsigned: UnsignedOrder, task: SigningTask) => SignerResult | Promise<SignerResult>;
 export type SignerResult = void | "sent" | "again";

@@ -56,11 +56,14 @@ type MachineEvent =
   | ({ readonly event: "quoted"; readonly call: number } & Quote)
   | { readonly event: "listed"; readonly call: number; readonly orders: readonly StoredSwap[] }
   | { readonly event: "failed"; readonly call: number; readonly error: Failure };
+type Restart = (machine: Machine, orderId: string) => bigint;
 /** A call of the machine that has not ended. */
 interface Call {
   orderId?: string | undefined;
   /** Whether its order is prepared again, because its signer did something else first. */
   again: boolean;
+  /** Starts it anew: the same call as before, so that nothing is done that its owner did not ask for. */
+  readonly restart?: Restart;
   /** What its owner's consent returned that is no answer. */
   noAnswer: CountersignError | undefined;
   hear(event: MachineEvent): void;
@@ -148,7 +151,9 @@ export class Swaps {
    */
   create(wish: SwapRequest): AsyncGenerator<SwapChange, void, undefined> {
     const { receiveAt, fromOwner, affiliateFees, accept } = members<SwapRequest>(wish, "wish");
-    return this.#follow(undefined, (machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees, accept })));
+    const start = (machine: Machine) => machine.create(wishBytes(wish, { receive_at: receiveAt, from_owner: fromOwner, affiliate_fees: affiliateFees, accept }));
+    // A second order is no continuation of the first.
+    return this.#follow(undefined, start, (machine, orderId) => machine.follow(orderId));
   }
 
   /** Continues a stored order, from wherever it is. */
@@ -219,10 +224,10 @@ export class Swaps {
     });
   }
 
-  #follow(orderId: string | undefined, start: (machine: Machine) => bigint): AsyncGenerator<SwapChange, void, undefined> {
+  #follow(orderId: string | undefined, start: (machine: Machine) => bigint, restart: Restart = start): AsyncGenerator<SwapChange, void, undefined> {
     const inbox = new Inbox<SwapChange>();
     const hear = (event: MachineEvent) => inbox.push(publicChange(event));
-    this.#calls.set(Number(this.#call(start)), { orderId, again: false, noAnswer: undefined, hear, end: (error) => inbox.end(error) });
+    this.#calls.set(Number(this.#call(start)), { orderId, again: false, restart, noAnswer: undefined, hear, end: (error) => inbox.end(error) });
     this.#wake();
     return inbox.read();
   }
@@ -260,9 +265,10 @@ export class Swaps {
   #answer(one: Call, event: Extract<MachineEvent, { readonly call: number }>): void {
     if (event.event === "created") one.orderId = event.orderId;
     else this.#calls.delete(event.call);
-    if (event.event === "stopped" && one.again) {
+    const { restart } = one;
+    if (event.event === "stopped" && one.again && restart) {
       one.again = false;
-      this.#calls.set(Number(this.#call((machine) => machine.follow(event.orderId))), one);
+      this.#calls.set(Number(this.#call((machine) => restart(machine, event.orderId))), one);
       return this.#wake();
     }
     if (event.event === "failed") return one.end(new CountersignError(event.error));

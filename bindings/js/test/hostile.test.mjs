@@ -161,6 +161,29 @@ test("what is answered in one call ends no other call of the same order", async 
   await sign.swaps.close();
 });
 
+test("a signer that did something else first is asked by the same call again", async () => {
+  script.needs = { follow: { purpose: "redemption" }, refund: { purpose: "refund" }, instantRefund: { purpose: "refund" } };
+  const ways = [
+    { start: (swaps) => swaps.create(wish), started: ["create", "follow"], purposes: ["funding", "redemption"] },
+    { start: (swaps) => swaps.follow(ORDER), started: ["follow", "follow"], purposes: ["redemption", "redemption"] },
+    // Following the order could release the secret, of which the owner has said nothing.
+    { start: (swaps) => swaps.refund(ORDER), started: ["refund", "refund"], purposes: ["refund", "refund"] },
+    { start: (swaps) => swaps.instantRefund(ORDER), started: ["instantRefund", "instantRefund"], purposes: ["refund", "refund"] },
+  ];
+  try {
+    for (const { start, started, purposes } of ways) {
+      [script.need, script.started] = [NEEDS.sign, []];
+      const asked = [];
+      const swaps = await open({ signers: { base: (_, { purpose }) => (asked.push(purpose) === 1 ? "again" : "sent") } });
+      const last = (await within(changesOf(start(swaps)))).at(-1);
+      assert.deepEqual([script.started, asked, JSON.parse(last.reason)], [started, purposes, { sent: true }]);
+      await swaps.close();
+    }
+  } finally {
+    script.needs = {};
+  }
+});
+
 test("a signer that uses its order up may have sent it, and ends no other swap", async () => {
   const ways = [
     (unsigned) => void (unsigned.sign("01"), unsigned.finish()),

@@ -2,8 +2,8 @@
 export const ORDER = "ab".repeat(32);
 export const DIGEST = `0x${"07".repeat(32)}`;
 
-/** What the next machine needs, and what the last one was opened with. */
-export const script = { need: {}, refuses: false, panics: false, opened: undefined };
+/** What the next machine needs, for some calls otherwise; what the last one was opened with; and the calls that were started. */
+export const script = { need: {}, needs: {}, refuses: false, panics: false, opened: undefined, started: [] };
 
 class Handle {
   free() {}
@@ -55,18 +55,18 @@ class Machine extends Handle {
   #events = [];
   #needs = [];
   #orders = new Map();
-  create() {
+  #start(name) {
+    script.started.push(name);
     const call = (this.#calls += 1);
     this.#events.push({ event: "created", call, order_id: ORDER });
-    this.#needs.push({ id: () => BigInt(call), call: () => BigInt(call), detail: () => JSON.stringify({ order_id: ORDER, ...script.need }), body: () => new Uint8Array([123, 125]), free() {} });
+    const detail = JSON.stringify({ order_id: ORDER, ...script.need, ...script.needs[name] });
+    this.#needs.push({ id: () => BigInt(call), call: () => BigInt(call), detail: () => detail, body: () => new Uint8Array([123, 125]), free() {} });
     return BigInt(call);
   }
-  follow() {
-    return this.create();
-  }
-  refund() {
-    return this.create();
-  }
+  create = () => this.#start("create");
+  follow = () => this.#start("follow");
+  refund = () => this.#start("refund");
+  instantRefund = () => this.#start("instantRefund");
   list() {
     const call = (this.#calls += 1);
     this.#events.push({ event: "listed", call, orders: [] });
