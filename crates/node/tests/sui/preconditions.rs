@@ -107,7 +107,7 @@ fn node(transfer: Transfer) -> Ledger {
 async fn unmet(record: &OrderRecord, registry: &Registry, transfers: [Transfer; 3], stage: Stage) -> Vec<(Precondition, &'static str)> {
     let nodes = Network::new(&transfers.map(node)).connect_with("sui_testnet", registry);
     let account = order().deposit().sender.to_string();
-    let ends = Ends::of_record(record).redeemed_by(Some(&account)).with_relayer(true);
+    let ends = Ends::of_record(record, registry).redeemed_by(Some(&account)).with_relayer(true);
     let found = nodes.preconditions(&ends, stage, Speed::Normal, &Policy::default()).await;
     let simulations = nodes.transport().methods("a.example").iter().filter(|method| *method == "SimulateTransaction").count();
     assert_eq!(simulations, 1, "the transfer, and no redemption");
@@ -140,9 +140,10 @@ async fn a_coin_that_denies_the_receiver_or_is_paused_holds_the_secret_back() {
         assert!(prepared.is_ok(), "{prepared:?}");
         // An account is refused before there is an order, too. SUI has no deny list.
         let nodes = Network::new(&[node(denied)]).connect_with("sui_testnet", &registry);
-        let refused = nodes.check_receiver("sui_testnet:usd", &record.destination_swap.redeemer).await.unwrap_err();
+        let check = |asset: &str| nodes.check_receiver(registry.asset(asset).unwrap(), &record.destination_swap.redeemer);
+        let refused = check("sui_testnet:usd").await.unwrap_err();
         assert_eq!(refused.code().name(), "receiver_not_payable");
-        assert_eq!(nodes.check_receiver("sui_testnet:sui", &record.destination_swap.redeemer).await, Ok(()));
+        assert_eq!(check("sui_testnet:sui").await, Ok(()));
     }
 }
 
@@ -180,7 +181,7 @@ async fn a_receiver_whom_a_coin_denies_from_the_next_epoch_on_is_not_paid() {
     let ask = async |shown: [[bool; 2]; 3], stage| {
         let ledgers = shown.map(|next_epoch| Ledger { next_epoch, ..node(Ok(Executed::new(digest_of(8)))) });
         let nodes = Network::new(&ledgers).connect_with("sui_testnet", &registry);
-        let found = nodes.preconditions(&Ends::of_record(&record), stage, Speed::Normal, &Policy::default()).await;
+        let found = nodes.preconditions(&Ends::of_record(&record, &registry), stage, Speed::Normal, &Policy::default()).await;
         found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect::<Vec<_>>()
     };
     let open = [false; 2];
