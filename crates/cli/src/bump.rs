@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
     // The driver must not send the payment again meanwhile.
     let guard = at_once(state.store.lock(&id)).map_err(usage)?;
     let kept = state.load(&id)?;
-    let (registry, policy) = kept.pins.as_ref().map_or((&current.0, &current.1), |pins| (&pins.registry, &pins.policy));
+    let (registry, policy) = kept.pins_or(&current.0, &current.1);
     let sent = payment(&kept, session)?;
     let record = kept.record.as_deref().ok_or_else(|| usage("the state directory has no record of this order"))?;
     let proposal = Proposal::new(kept.swap.request(), kept.swap.response()).with_record(record);

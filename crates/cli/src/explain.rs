@@ -69,10 +69,7 @@ fn stored(args: &Args, id: &str, session: &Session) -> Result<u8, Failure> {
     let request = serde_json::to_vec(kept.swap.request()).map_err(usage)?;
     let texts = Texts::of_order(&request, kept.swap.response(), kept.record.as_deref());
     let ending = orders::of(&state, &kept, session)?;
-    let (registry, policy) = match &kept.pins {
-        Some(pins) => (pins.registry.clone(), pins.policy.clone()),
-        None => args.trust.read()?,
-    };
+    let (registry, policy) = args.trust.of_order(&kept)?;
     let shown = show_documents(args, &texts, &registry, &policy, Some(&ending), session);
     // The id of a case is no member of an order's documents.
     shown.map_err(|failure| match failure {

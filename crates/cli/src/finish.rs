@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use countersign::json::At;
 use countersign::recover::Leg;
-use countersign::{Code, Family, OrderRecord, Policy, Proposal, Registry, VerifiedRecord, Warnings, evidence::VerifiedTerms, text};
+use countersign::{Code, Family, OrderRecord, Policy, Registry, VerifiedRecord, Warnings, evidence::VerifiedTerms, text};
 use countersign_client::driver::{Chains as _, NoOwner, OrderState};
 use countersign_client::restore::{RestoredOrder, owner_key};
 use countersign_client::status::refund_possible_from;
@@ -183,10 +183,7 @@ fn refund_stored(
     session: &Session,
 ) -> Result<(), Failure> {
     let id = kept.swap.id();
-    let (registry, policy) = match &kept.pins {
-        Some(pins) => (pins.registry.clone(), pins.policy.clone()),
-        None => args.trust.read()?,
-    };
+    let (registry, policy) = args.trust.of_order(kept)?;
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let key = key(&registry)?;
     let owner = ending_owner(kept, state, &registry, &policy, &nodes, key, &args.ending, session)?;
@@ -226,6 +223,8 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
     }
     let id = state.id(&args.id)?;
     let kept = state.load(&id)?;
+    // The chains of the order, also if one of them is not listed any more. The policy of today limits what is signed today.
+    let registry = kept.pins_or(&registry, &policy).0.clone();
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {
@@ -343,17 +342,7 @@ impl Kept {
         }
         let Some(order) = kept else { return Ok(Self { id, order: None, restored, record, warnings: None, terms: None }) };
         let text = serde_json::to_vec(&record).map_err(usage)?;
-        let (registry, policy) = order.pins.as_ref().map_or((registry, policy), |pins| (&pins.registry, &pins.policy));
-        let verify = |record: &[u8]| {
-            let proposal = Proposal::new(order.swap.request(), order.swap.response()).with_record(record);
-            countersign::verify_record(proposal, registry, policy)
-        };
-        let verified = verify(&text)?;
-        // The terms must be those of the first verified record.
-        if let Some(first) = &order.record {
-            verify(first)?.terms.check_unchanged(&verified.terms)?;
-        }
-        let VerifiedRecord { record, warnings, terms, .. } = verified;
+        let VerifiedRecord { record, warnings, terms, .. } = order.verify_record(&text, registry, policy)?;
         Ok(Self { id, order: Some(order), restored, record, warnings: Some(warnings), terms: Some(terms) })
     }
 

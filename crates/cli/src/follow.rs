@@ -159,7 +159,7 @@ impl<O: Owner> Follower<'_, O> {
 
     fn redeemed(&self, progress: &Progress) -> String {
         let destination = &self.kept.swap.request().destination;
-        let registry = self.kept.pins.as_ref().map_or_else(|| self.driver.flow().registry(), |pins| &pins.registry);
+        let registry = self.kept.pins_or(self.driver.flow().registry(), self.driver.flow().policy()).0;
         let record = self.kept.record.as_ref().and_then(|record| OrderRecord::from_json(record).ok());
         let units = record.map_or(destination.amount, |record| record.destination_swap.amount);
         let amount = match registry.asset(destination.asset.as_str()) {
@@ -268,7 +268,7 @@ fn newest(kept: &OrderState, wanted: Purpose, what: Delivery) -> &[BroadcastTran
 }
 
 fn by_self<O: Owner>(driver: &CliDriver<O>, kept: &OrderState, leg: Leg, session: &Session) -> String {
-    let registry = kept.pins.as_ref().map_or_else(|| driver.flow().registry(), |pins| &pins.registry);
+    let registry = kept.pins_or(driver.flow().registry(), driver.flow().policy()).0;
     session.commands.by_self(leg, kept, registry)
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use countersign::json::{self, At, Cursor, Value};
 use countersign::tron::Permission;
 use countersign::{Code, Policy, Refusal, Registry};
+use countersign_client::driver::OrderState;
 use countersign_json::line::Case;
 use countersign_view::receipt::Documents;
 use serde::Deserialize;
@@ -47,6 +48,11 @@ impl TrustArgs {
         let (registry, policy) = self.read()?;
         policy.check_names(&registry)?;
         Ok((registry, policy))
+    }
+
+    /// Returns what a stored order was signed with; reads both for one that was not signed yet.
+    pub(crate) fn of_order(&self, kept: &OrderState) -> Result<(Registry, Policy), Failure> {
+        kept.pins.as_ref().map_or_else(|| self.read(), |pins| Ok((pins.registry.clone(), pins.policy.clone())))
     }
 
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {

@@ -75,15 +75,16 @@ struct Matched<'a> {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
     // The wallet may have paid already, so nobody is told not to sign.
     if let Some(id) = &args.stored {
         let kept = args.state.open()?.load(&args.state.id(id)?)?;
+        let (registry, policy) = args.trust.of_order(&kept)?;
         let proposal = Proposal::new(kept.swap.request(), kept.swap.response());
         let proposal = kept.record.iter().fold(proposal, |proposal, record| proposal.with_record(record));
         let order = countersign::verify(proposal, &registry, &policy).map_err(Failure::RefusedAfterPaying)?;
         return print(&order, &find(args, &order, &registry, session)?, None, session);
     }
+    let (registry, policy) = args.trust.read()?;
     let texts = args.case.read(None, "; or an order of this program with --stored")?;
     texts.open(|values| {
         let order = values.case().and_then(|case| case.verify(&registry, &policy)).map_err(Failure::RefusedAfterPaying)?;

@@ -298,10 +298,10 @@ struct One {
 
 impl OrderArgs {
     fn open(&self, session: &Session) -> Result<One, Failure> {
-        let (registry, policy) = self.trust.read()?;
         let id = self.state.id(&self.id)?;
         let state = self.state.open()?;
         let kept = state.find(&id)?;
+        let (registry, policy) = kept.as_ref().map_or_else(|| self.trust.read(), |kept| self.trust.of_order(kept))?;
         Ok(One { flow: Flow::new(self.service.client(session)?, registry, policy), id, kept, state })
     }
 }

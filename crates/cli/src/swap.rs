@@ -142,12 +142,9 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
     let registry = trust.as_ref().map(|(registry, _)| registry);
     let wallet = problems.take(args.wallet.read()).flatten();
     let key = problems.take(args.key.read(session)).flatten();
-    let nodes = registry.and_then(|registry| problems.take(args.nodes.connect(registry, session)).map(Arc::new));
-    // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
-    let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
     let state = problems.take(args.state.open_existing()).flatten();
     let mut is_signed = false;
-    let mut resumed = None;
+    let (mut resumed, mut pins) = (None, None);
     let request = match resume {
         // An order that exists was checked when it was created. Its keys may be others now.
         Some(id) => match (problems.take(args.state.id(id)), &state) {
@@ -155,6 +152,7 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             (Some(id), Some(state)) => {
                 let kept = problems.take(state.load(&id));
                 resumed = kept.as_ref().map(|kept| kept.swap.request().clone());
+                pins = kept.as_ref().filter(|kept| !kept.is_to_be_paid()).and_then(|kept| kept.pins.clone());
                 let kept = kept.filter(OrderState::is_to_be_paid);
                 is_signed = kept.as_ref().is_some_and(|kept| kept.signed(Purpose::Funding).is_some());
                 kept.map(|kept| kept.swap.request().clone())
@@ -170,6 +168,11 @@ fn check(args: &Args, session: &Session) -> Result<Ready, Failure> {
             args.ask.check(&mut problems, registry)
         }
     };
+    // The chains of an order that may be paid are those of its own pins, also if one of them is not listed any more.
+    let pinned = pins.as_ref().map(|pins| &pins.registry).or(registry);
+    let nodes = pinned.and_then(|registry| problems.take(args.nodes.connect(registry, session)).map(Arc::new));
+    // Without a wallet context or a connection only a deposit address can be prepared, which another wallet pays.
+    let has_nodes = nodes.as_ref().is_some_and(|nodes| nodes.names().next().is_some());
     let order = resumed.as_ref().or(request.as_ref());
     let redeem_key = problems.take(args.ending.redeem_key(order.map(|order| order.destination.asset.chain()), session)).flatten();
     let configured_key = if wallet.is_some() || has_nodes {
@@ -264,7 +267,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
             return Err(usage(follow::SECRET_MISSING));
         }
         let own = key.as_ref().or(configured_key.as_ref());
-        let (refund, redeem) = args.ending.read(&kept, &state, flow.registry(), own, session)?;
+        let (registry, _) = kept.pins_or(flow.registry(), flow.policy());
+        let (refund, redeem) = args.ending.read(&kept, &state, registry, own, session)?;
         let owner = TerminalOwner {
             session,
             nodes: Arc::clone(&nodes),

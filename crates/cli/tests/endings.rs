@@ -260,6 +260,30 @@ fn help_is_in_groups_and_as_wide_as_the_terminal() {
     }
 }
 
+/// The service takes a chain off its list while an order is under way. Its endpoints are those of a chain of the order's own pins.
+#[test]
+fn the_chains_of_a_paid_order_are_connected_whatever_is_listed_today() {
+    let fixture = Fixture::load("evm-record-evm-v2");
+    let (home, id) = (Home::new("ended-relisted"), fixture.order_id().to_owned());
+    home.keep(&id, &fixture.request, &fixture.response, None);
+    let pins = SignedUnder { registry: Registry::from_json(fixture.registry.as_bytes()).unwrap(), policy: Policy::default() };
+    let store = store(&home);
+    let guard = at_once(store.lock(&OrderId::parse(&id).unwrap())).unwrap();
+    at_once(store.keep_pins(&guard, &pins)).unwrap();
+    at_once(store.keep_record(&guard, fixture.order.to_string().as_bytes())).unwrap();
+    drop(guard);
+    journal(&store, &id, UnixTime::from_secs(1), vec![Event::OnChain { what: Delivery::Funding }]);
+    let mut list: Value = serde_json::from_str(&fixture.registry).unwrap();
+    for member in ["chains", "assets", "solvers"] {
+        list[member].as_array_mut().unwrap().retain(|entry| entry["chain"] != "arbitrum");
+    }
+    let list = home.file("registry.json", &list.to_string());
+    for command in [&["swap", "--resume", &id][..], &["redeem", &id]] {
+        let told = said(&home.run(NOWHERE, &[command, &["--registry", &list, "--node", "arbitrum=http://127.0.0.1:9"]].concat()));
+        assert!(!told.contains("not a chain of the registry") && !told.contains("not connected to the destination"), "{told}");
+    }
+}
+
 #[test]
 fn text_and_json_have_the_same_labels_and_green_is_for_what_was_checked() {
     let home = Home::new("ended-labels");

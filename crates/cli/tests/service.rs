@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::home::{APP_ID, Home, out, said};
+use crate::kept::mended;
 use crate::support::{Fixture, Reply, Server, Service, Step, beside};
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::evm::alloy_primitives::keccak256;
-use countersign::{Leg, OrderRecord, Registry};
+use countersign::{Leg, OrderRecord, Policy, Registry};
+use countersign_client::driver::SignedUnder;
 use serde_json::{Value, json};
 
 #[test]
@@ -258,6 +260,44 @@ fn an_instant_refund_of_several_outputs_is_signed_for_those_that_the_service_nam
     check_instant_refund(&fixture, &refund, &["--funding", &first, "--funding", &dust, "--funding", &last]);
 }
 
+/// The service lists neither the solver nor the asset any more, and the policy has become stricter: the deposit comes back by the pins that it
+/// was paid under. A record with other terms than the one that was signed is refused before the key is used.
+#[test]
+fn an_instant_refund_goes_by_the_pins_of_the_order() {
+    let fixture = fixture_of_instant_refund();
+    let refund = refund_of(&fixture, &[&format!("{TXID}:0:{}", filled(&fixture))]);
+    let listed: Value = serde_json::from_str(&fixture.registry).unwrap();
+    let without = |member: &str, name: &str, gone: &str| {
+        let mut list = listed.clone();
+        list[member].as_array_mut().unwrap().retain(|entry| entry[name] != gone);
+        list.to_string()
+    };
+    let strict = r#"{"max_timelock_seconds": {"bitcoin_testnet": 3600}}"#;
+    for (registry, policy) in [
+        (without("solvers", "chain", "bitcoin_testnet"), "{}"),
+        (without("assets", "id", "bitcoin_testnet:btc"), "{}"),
+        (fixture.registry.clone(), strict),
+    ] {
+        let (home, server, command) = instant_refund(&fixture, &refund, &registry);
+        let pins = SignedUnder { registry: Registry::from_json(fixture.registry.as_bytes()).unwrap(), policy: Policy::default() };
+        fs::write(home.kept(fixture.order_id(), "pins.json"), serde_json::to_vec(&pins).unwrap()).unwrap();
+        let policy = home.file("policy.json", policy);
+        let command: Vec<&str> = command.iter().map(String::as_str).chain(["--policy", &policy]).collect();
+        let mut signed = Fixture::load("bitcoin-delegate");
+        fs::write(home.kept(fixture.order_id(), "record.json"), signed.order.to_string()).unwrap();
+        let output = home.run(&server.base, &command);
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(server.seen().pop().unwrap().method, "PATCH");
+
+        signed.order["destination_swap"]["timelock"] = json!(3_601);
+        fs::write(home.kept(fixture.order_id(), "record.json"), mended(signed).order.to_string()).unwrap();
+        let seen = server.seen().len();
+        let refused: Value = serde_json::from_str(&out(&home.run(&server.base, &[&command[..], &["--json"]].concat()))).unwrap();
+        assert_eq!(refused["error"]["code"], "record_changed", "{refused}");
+        assert!(server.seen()[seen..].iter().all(|seen| seen.method == "GET"));
+    }
+}
+
 const TXID: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn fixture_of_instant_refund() -> Fixture {
@@ -282,8 +322,8 @@ fn refund_of(fixture: &Fixture, outputs: &[&str]) -> InstantRefund {
     InstantRefund::new(&htlc_of(fixture), &outputs, fixture.request["source"]["owner"].as_str().unwrap()).unwrap()
 }
 
-/// Lets the program answer a service that asks for the hashes of a refund.
-fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[&str]) {
+/// An order that is stored, a service that asks for the hashes of its refund, and the command that answers.
+fn instant_refund(fixture: &Fixture, refund: &InstantRefund, registry: &str) -> (Home, Server, Vec<String>) {
     // How the generator makes keys (fixtures/README.md).
     let key = keccak256("countersign fixture: refund key of bitcoin-delegate");
     let home = Home::new(&format!("instant-{}", refund.sighashes.len()));
@@ -296,9 +336,16 @@ fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[
     });
     let id = fixture.order_id();
     home.keep(id, &fixture.request, &fixture.response, None);
-    let (pins, file) = (home.file("registry.json", &fixture.registry), home.file("key.txt", &hex::encode(key)));
-    let command = [&["instant-refund", id, "--registry", &pins, "--key-file", &file][..], arguments].concat();
-    let output = home.run(&server.base, &command);
+    let (pins, file) = (home.file("registry.json", registry), home.file("key.txt", &hex::encode(key)));
+    let command = ["instant-refund", id, "--registry", &pins, "--key-file", &file].map(str::to_owned).into();
+    (home, server, command)
+}
+
+/// Lets the program answer a service that asks for the hashes of a refund.
+fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[&str]) {
+    let (home, server, command) = instant_refund(fixture, refund, &fixture.registry);
+    let command: Vec<&str> = command.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
+    let (id, output) = (fixture.order_id(), home.run(&server.base, &command));
     assert!(output.status.success(), "{}", said(&output));
     let patch = server.seen().pop().unwrap();
     assert_eq!(patch.line(), format!("PATCH /v2/orders/{id}?action=instant-refund"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use countersign::{Code, CreateOrder, OrderRecord, Policy, Refusal, Registry, Verified, VerifiedRecord};
 
 use crate::client::Client;
-use crate::driver::trace;
+use crate::driver::{OrderState, trace};
 use crate::error::Error;
 use crate::request::Action;
 use crate::response::Answer;
@@ -123,8 +123,8 @@ impl<T: Transport> Flow<T> {
         Ok((order, body))
     }
 
-    /// Fetches the record and verifies it again, against the request and the response. A caller that stored the record it signed for
-    /// should also compare the terms of both: [`VerifiedTerms::check_unchanged`](countersign::evidence::VerifiedTerms::check_unchanged).
+    /// Fetches the record and verifies it again, against the request and the response, with the flow's own pins. For an order that is stored,
+    /// [`Flow::follow_stored`] takes those that it was signed with.
     ///
     /// # Errors
     ///
@@ -134,7 +134,19 @@ impl<T: Transport> Flow<T> {
         countersign::verify_record(swap.proposal(&record.body), &self.registry, &self.policy).map_err(Error::Refused)
     }
 
-    /// Consents to an early refund on a Bitcoin-like chain.
+    /// Fetches the record of a stored order and verifies it again: see [`OrderState::verify_record`]. A pin that was removed after the
+    /// signature, or a stricter policy, changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the record contradicts the request, the response, or the record that the order was signed with; or any other
+    /// [`Error`].
+    pub async fn follow_stored(&self, order: &OrderState) -> Result<VerifiedRecord, Error> {
+        let record = self.client.order(order.swap.id()).await?;
+        order.verify_record(&record.body, &self.registry, &self.policy).map_err(Error::Refused)
+    }
+
+    /// Consents to an early refund on a Bitcoin-like chain, with the pins that the order was signed with.
     ///
     /// `sign` receives the verified record and the sighashes that the service wants signed. It must recompute each hash from the record
     /// and the outputs of the deposit (the function `instant_refund` of this crate does that) and refuse a hash that differs. It returns one signature for each hash,
@@ -146,19 +158,19 @@ impl<T: Transport> Flow<T> {
     /// [`Code::SignatureMalformed`] for one of another form: nothing was sent then. Or any other [`Error`].
     pub async fn instant_refund(
         &self,
-        swap: &CreatedOrder,
+        order: &OrderState,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
-        trace::call(swap.id(), || self.sign_instant_refund(swap, sign)).await
+        trace::call(order.swap.id(), || self.sign_instant_refund(order, sign)).await
     }
 
     async fn sign_instant_refund(
         &self,
-        swap: &CreatedOrder,
+        order: &OrderState,
         sign: impl FnOnce(&OrderRecord, &[[u8; 32]]) -> Result<Vec<String>, Refusal>,
     ) -> Result<Answer<Option<String>>, Error> {
-        let record = self.follow(swap).await?.record;
-        let hashes = self.client.instant_refund_hash(swap.id()).await?.value;
+        let record = self.follow_stored(order).await?.record;
+        let hashes = self.client.instant_refund_hash(order.swap.id()).await?.value;
         let signatures = sign(&record, &hashes).map_err(Error::Refused)?;
         let is_formed =
             |signature: &String| signature.len() == 130 && signature.ends_with("83") && signature.bytes().all(|b| b.is_ascii_hexdigit());
@@ -169,6 +181,6 @@ impl<T: Transport> Flow<T> {
         if !signatures.iter().all(is_formed) {
             return Err(Error::Refused(Refusal::new(Code::SignatureMalformed, "/signatures")));
         }
-        self.client.act(swap.id(), &Action::InstantRefund { signatures: &signatures }).await
+        self.client.act(order.swap.id(), &Action::InstantRefund { signatures: &signatures }).await
     }
 }

@@ -11,8 +11,8 @@ use countersign_client::countersign::{
     AssetId, BroadcastTransaction, Code, Gasless, Leg, Policy, Proposal, Refusal, Registry, Role, Unsigned, UnsignedOrder, Verified,
 };
 use countersign_client::driver::{
-    BoxChains, BoxOwner, BoxStore, Chains as _, DriveError, FundingReply, MemoryStore, NewOrder, NoChains, Outcome, Owner, OwnerError,
-    OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService, WaitingFor,
+    BoxChains, BoxOwner, BoxStore, Chains as _, DriveError, FundingReply, MemoryStore, NewOrder, NoChains, OrderState, Outcome, Owner,
+    OwnerError, OwnerTask, Settlement, SignedFunding, Status, StoreError, Trouble, TrustTheService, WaitingFor,
 };
 use countersign_client::{
     Action, Answer, Api, AppId, BoxTransport, Client, CreatedOrder, Driver, Error, Flow, Hold, Http, MaybeSend, OrderFilter, OrderId, Pace,
@@ -35,7 +35,8 @@ fn values_cross_threads() {
 }
 
 /// Every call and stream is `Send`, whatever the transport is, so a multi-threaded runtime can drive them.
-fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap: &CreatedOrder, secret: &Secret) {
+fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, order: &OrderState, secret: &Secret) {
+    let swap = &order.swap;
     let (registry, id) = (Registry::default(), swap.id());
     moves(&client.order(id));
     moves(&client.orders(OrderFilter::default()));
@@ -45,7 +46,8 @@ fn calls_and_streams_move<T: Transport>(client: &Client<T>, flow: &Flow<T>, swap
     moves(&flow.create(swap.request().clone()));
     moves(&flow.verify(swap));
     moves(&flow.follow(swap));
-    moves(&flow.instant_refund(swap, |_, _| Ok(Vec::new())));
+    moves(&flow.follow_stored(order));
+    moves(&flow.instant_refund(order, |_, _| Ok(Vec::new())));
     moves(&track(client, &registry, id.clone(), Pace::default(), |_| Ok(())));
 }
 
@@ -56,12 +58,12 @@ fn stored(fixture: &Fixture) -> CreatedOrder {
 #[test]
 fn calls_and_streams_move_between_threads() {
     let fixture = Fixture::load("evm-record-evm-v2");
-    let (swap, secret) = (stored(&fixture), Secret::generate().unwrap());
+    let (order, secret) = (OrderState::new(stored(&fixture), None), Secret::generate().unwrap());
     let client = Client::new(Api::new("https://service.example", None).unwrap(), Http::new(Timeouts::default()).unwrap());
     let flow = Flow::new(client.clone(), Registry::default(), Policy::default());
-    calls_and_streams_move(&client, &flow, &swap, &secret);
+    calls_and_streams_move(&client, &flow, &order, &secret);
     let client = client.boxed();
-    calls_and_streams_move(&client, &Flow::new(client.clone(), Registry::default(), Policy::default()), &swap, &secret);
+    calls_and_streams_move(&client, &Flow::new(client.clone(), Registry::default(), Policy::default()), &order, &secret);
 }
 
 /// A wallet can store a flow in a struct that does not name the HTTP stack, and move it into a task on another thread.

@@ -10,6 +10,7 @@ use countersign_client::countersign::json::{self, Cursor};
 use countersign_client::countersign::{
     Code, CreateOrder, OrderRecord, Policy, Proposal, Refusal, Registry, Unsigned, Verified, verify_record,
 };
+use countersign_client::driver::OrderState;
 use countersign_client::{
     Action, Api, AppId, Client, CreatedOrder, Error, Flow, Http, Pace, Progress, Request, Response, Retry, Secret, State, Stream,
     StreamExt, Timeouts, Transport, TransportErrorKind, VerifiedSwap, track,
@@ -332,7 +333,7 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
         asked.lock().unwrap().push(format!("{} {body}", request.method.name()));
         if request.url.path().ends_with("/instant-refund-hash") { ok(&hashes) } else { serve(&fixture, Step::SourceFunded, request) }
     });
-    let (flow, swap) = (flow(client, &fixture), stored(&fixture));
+    let (flow, order) = (flow(client, &fixture), OrderState::new(stored(&fixture), None));
     let log = Log::default();
     let _listening = log.listen();
     let good = format!("{}83", "ab".repeat(64));
@@ -342,13 +343,13 @@ async fn an_instant_refund_is_sent_only_as_it_was_signed() {
         (Ok(vec![good.clone(), "ab".repeat(65)]), "signature_malformed"),
         (Ok(vec![good.clone(), good.clone()[2..].to_owned()]), "signature_malformed"),
     ] {
-        let error = flow.instant_refund(&swap, |_, _| signed).await.unwrap_err();
+        let error = flow.instant_refund(&order, |_, _| signed).await.unwrap_err();
         assert_eq!(error.code().name(), code);
-        let reported = format!("order{{order=\"{}\"}}: countersign::refused: refused code=\"{code}\"", swap.id());
+        let reported = format!("order{{order=\"{}\"}}: countersign::refused: refused code=\"{code}\"", order.swap.id());
         assert!(log.text().contains(&reported), "{reported} is missing:\n{}", log.text());
     }
     assert!(asked.lock().unwrap().iter().all(|line| line.starts_with("GET")));
-    flow.instant_refund(&swap, |_, hashes| {
+    flow.instant_refund(&order, |_, hashes| {
         assert_eq!(hashes, [[0x11; 32], [0x22; 32]]);
         Ok(vec![good.clone(), good.clone()])
     })

@@ -27,6 +27,8 @@ use crate::wish::{Wish, check_assets, quote_from_json};
 mod inner;
 #[cfg(feature = "bitcoin")]
 mod instant;
+#[cfg(all(test, feature = "bitcoin"))]
+mod tests;
 use inner::Inner;
 
 #[cfg(not(target_family = "wasm"))]

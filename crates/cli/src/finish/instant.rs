@@ -44,10 +44,10 @@ pub(crate) struct InstantRefundArgs {
 }
 
 pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Result<u8, Failure> {
-    let (registry, policy) = args.trust.read()?;
     let state = args.state.open()?;
     let kept = state.load(&state.id(&args.id)?)?;
-    let pinned = kept.pins.as_ref().map_or(&registry, |pins| &pins.registry);
+    let (registry, policy) = args.trust.of_order(&kept)?;
+    let pinned = &registry;
     let swap = &kept.swap;
     let key = match args.key.read(session)? {
         Some(key) => Some(key),
@@ -63,7 +63,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
     let flow = Flow::new(args.service.client(session)?, registry.clone(), policy);
     let answer = service::run(session, async {
         let outputs = match &nodes {
-            Some(nodes) => nodes.deposit(&flow.follow(swap).await?.record, pinned).await?.ok_or_else(not_shown)?,
+            Some(nodes) => nodes.deposit(&flow.follow_stored(&kept).await?.record, pinned).await?.ok_or_else(not_shown)?,
             None => given,
         };
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
@@ -74,7 +74,7 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
             }
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };
-        Ok(flow.instant_refund(swap, sign).await?)
+        Ok(flow.instant_refund(&kept, sign).await?)
     })?;
     done(swap.id(), "instant refund", answer.value.as_deref(), session)
 }

@@ -131,12 +131,11 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
                 self.driver.store.keep_pins(guard, &pins).await?;
                 self.driver.store.keep_record(guard, &body).await?;
             }
-            Some(first) => {
-                let signed = self.verify(first)?.terms;
-                signed.check_unchanged(&self.verify(&body)?.terms)?;
+            Some(_) => {
+                let flow = &self.driver.flow;
+                let signed = self.kept.verify_record(&body, flow.registry(), flow.policy())?.terms;
                 // The order's own pins decide from now on, and today's say what is paid. An id that names another contract since then would
                 // have the payment checked against one, and the payout against the other.
-                let flow = &self.driver.flow;
                 let today = countersign::verify_record(self.kept.swap.proposal(&body), flow.registry(), flow.policy())?;
                 signed.check_unchanged(&today.terms)?;
             }

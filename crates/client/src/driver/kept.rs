@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use countersign::{BroadcastTransaction, OrderRecord, Policy, Registry, SecretHash, U256, chains::UnixTime};
+use countersign::{BroadcastTransaction, OrderRecord, Policy, Refusal, Registry, SecretHash, U256, VerifiedRecord, chains::UnixTime};
 use serde::{Deserialize, Serialize};
 
 use super::journal::{Delivery, Entry, Purpose};
@@ -92,6 +92,29 @@ impl OrderState {
     #[must_use]
     pub const fn new(swap: CreatedOrder, secret: Option<Secret>) -> Self {
         Self { swap, record: None, pins: None, secret, index: None, branch: 0, at_least: None, journal: Vec::new() }
+    }
+
+    /// Returns the registry and the policy that apply to the order: those that it was signed with, or before that the current ones.
+    #[must_use]
+    pub fn pins_or<'p>(&'p self, registry: &'p Registry, policy: &'p Policy) -> (&'p Registry, &'p Policy) {
+        self.pins.as_ref().map_or((registry, policy), |pins| (&pins.registry, &pins.policy))
+    }
+
+    /// Verifies a record of the order with [the pins that apply to it](Self::pins_or). Its terms must be those of the record that the order
+    /// was signed with.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of [`verify_record`](countersign::verify_record); [`Code::RecordChanged`](countersign::Code::RecordChanged) at the first
+    /// member that differs.
+    pub fn verify_record(&self, record: &[u8], registry: &Registry, policy: &Policy) -> Result<VerifiedRecord, Refusal> {
+        let (registry, policy) = self.pins_or(registry, policy);
+        let verify = |record: &[u8]| countersign::verify_record(self.swap.proposal(record), registry, policy);
+        let verified = verify(record)?;
+        if let Some(first) = &self.record {
+            verify(first)?.terms.check_unchanged(&verified.terms)?;
+        }
+        Ok(verified)
     }
 
     /// Returns the secret if the order's request contains its hash. The secret of another order is never used.

@@ -158,7 +158,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
 
     /// Returns the registry and policy that apply to an order: those of the time of signing, otherwise the current ones.
     fn pins<'p>(&'p self, kept: &'p OrderState) -> (&'p Registry, &'p Policy) {
-        kept.pins.as_ref().map_or_else(|| (self.flow.registry(), self.flow.policy()), |pins| (&pins.registry, &pins.policy))
+        kept.pins_or(self.flow.registry(), self.flow.policy())
     }
 
     fn chain_access(&self) -> ChainAccess<'_, C, T> {

@@ -15,7 +15,7 @@ impl Inner {
     pub(super) async fn instant_refund(&self, id: &OrderId) -> Result<(&'static str, &'static str), Failure> {
         let kept = self.store.load(id).await.map_err(|error| event::of_store(&error))?;
         let (flow, source) = (self.driver.flow(), &kept.swap.request().source);
-        let registry = kept.pins.as_ref().map_or_else(|| flow.registry(), |pins| &pins.registry);
+        let (registry, _) = kept.pins_or(flow.registry(), flow.policy());
         if registry.family(source.asset.chain()) != Ok(countersign::Family::Bitcoin) {
             return Err(Failure::usage(
                 "/order_id",
@@ -28,7 +28,7 @@ impl Inner {
             Error::Refused(refusal) => Failure::at_stage(&refusal, OrderStage::AfterPaying),
             other => event::of_client(other),
         };
-        let record = flow.follow(&kept.swap).await.map_err(failed)?.record;
+        let record = flow.follow_stored(&kept).await.map_err(failed)?.record;
         let Some(shown) = self.nodes.deposit(&record, registry).await.map_err(event::of_node)? else {
             return Ok(("not_refunded", "neither the service nor the endpoints show your payment yet; ask again once it is in a block"));
         };
@@ -38,7 +38,7 @@ impl Inner {
             is_whole = refund.is_whole();
             Ok(refund.sign(&key)?.signatures)
         };
-        flow.instant_refund(&kept.swap, sign).await.map_err(failed)?;
+        flow.instant_refund(&kept, sign).await.map_err(failed)?;
         Ok((
             "refunding",
             match is_whole {
