@@ -11,8 +11,8 @@ use countersign::solana::{Address, read};
 use countersign::tron;
 use serde_json::{Value, json};
 
-use crate::matches::{Line, World};
-use crate::matches_by_id::evm_json;
+use crate::matches::{Line, World, field};
+use crate::matches_by_id::{SUCCEEDED, evm_json, sui_answer};
 use crate::support::{Reply, Server};
 
 /// Returns a Tron node's answer about a transaction of a contract with several owners that pays for an order.
@@ -160,6 +160,12 @@ fn rpc(result: impl Fn(&str) -> Value + Send + Sync + 'static) -> Server {
     })
 }
 
+/// A Sui node that shows the transaction of a line with this `ExecutionStatus`.
+fn sui_node(line: &Line, status: &[u8]) -> Server {
+    let ((transaction, signature), (_, id), status) = (line.sui(), line.paying(), status.to_vec());
+    Server::start(move |seen| sui_answer(seen, &id, [&transaction, &signature, &status]).unwrap())
+}
+
 /// The owner's own transaction, in an answer that reports failure: it locked nothing.
 #[test]
 fn an_own_transaction_that_failed_is_refused() {
@@ -198,12 +204,15 @@ fn an_own_transaction_that_failed_is_refused() {
     }
 }
 
-/// The owner's own transaction by its id, of which the endpoints show that it failed. Without a receipt, it is only the order's.
+/// The owner's own transaction by its id, of which the endpoints show that it failed. Without a receipt, it is only the order's. One of Bitcoin
+/// does not fail: it has the output of the order, or no node takes it.
 #[test]
 fn an_own_payment_that_failed_is_refused_by_the_id() {
     let world = World::new("failed-id");
     let (evm, tron) = (Line::load("evm", "evm-native-record-v2"), Line::load("tron", "tron-record-native-v3"));
     let (starknet, solana) = (Line::load("starknet", "starknet-2025-11"), Line::load("solana", "solana-native-legacy"));
+    let sui = Line::load("sui", "sui-native");
+    let aborted = [&[8, 0][..], &field(2, &field(1, b"MoveAbort"))].concat();
     let reverted = json!({
         "transactionHash": evm.paying().1, "status": "0x0", "logs": [], "blockNumber": "0x10", "blockHash": format!("0x{}", "0b".repeat(32)),
     });
@@ -232,6 +241,8 @@ fn an_own_payment_that_failed_is_refused_by_the_id() {
         (&starknet, starknet_node(refused), Some("/calls/execution_status")),
         (&starknet, starknet_node(Value::Null), None),
         (&solana, rpc(move |_| failed.clone()), Some("/calls/meta/err")),
+        (&sui, sui_node(&sui, &aborted), Some("/transaction/effects/status")),
+        (&sui, sui_node(&sui, SUCCEEDED), None),
     ] {
         let chain = line.value["request"]["source"]["asset"].as_str().unwrap().split(':').next().unwrap();
         let nodes = world.home.file("nodes.json", &json!({chain: [node.base]}).to_string());

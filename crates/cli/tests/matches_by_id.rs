@@ -27,23 +27,38 @@ fn node(line: &Line) -> Server {
     Server::start(move |seen| answer(seen, &value, &bytes, &id, &transaction, &signature))
 }
 
+fn grpc(message: &[u8]) -> Reply {
+    let body = [frame(0, message), frame(0x80, b"grpc-status:0\r\n")].concat();
+    Reply::Whole(200, vec![("content-type", "application/grpc-web+proto".into())], body)
+}
+
+/// A Sui node's answer: its network, or the transaction of a line with this `ExecutionStatus`.
+pub(crate) fn sui_answer(seen: &Seen, id: &str, [transaction, signature, status]: [&[u8]; 3]) -> Option<Reply> {
+    match seen.path() {
+        "/sui.rpc.v2.LedgerService/GetServiceInfo" => Some(grpc(&field(1, b"69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD"))),
+        "/sui.rpc.v2.LedgerService/GetTransaction" => {
+            let encoded = |bytes: &[u8]| field(1, &field(2, bytes));
+            let effects = field(4, &field(4, status));
+            let executed = [field(1, id.as_bytes()), field(2, &encoded(transaction)), field(3, &encoded(signature)), effects].concat();
+            Some(grpc(&field(1, &executed)))
+        }
+        _ => None,
+    }
+}
+
+/// The `ExecutionStatus` of a success.
+pub(crate) const SUCCEEDED: &[u8] = &[8, 1];
+
 fn answer(seen: &Seen, value: &Value, bytes: &[u8], id: &str, transaction: &[u8], signature: &[u8]) -> Reply {
-    let grpc = |message: Vec<u8>| {
-        let body = [frame(0, &message), frame(0x80, b"grpc-status:0\r\n")].concat();
-        Reply::Whole(200, vec![("content-type", "application/grpc-web+proto".into())], body)
-    };
+    if let Some(reply) = sui_answer(seen, id, [transaction, signature, SUCCEEDED]) {
+        return reply;
+    }
     match seen.path() {
         "/wallet/getblockbynum" => {
             return Reply::json(200, format!(r#"{{"blockID":"{}2b6653dc","block_header":{{"raw_data":{{}}}}}}"#, "0".repeat(56)));
         }
         "/wallet/gettransactioninfobyid" => return Reply::json(200, "{}"),
         "/wallet/gettransactionbyid" => return Reply::json(200, value.to_string()),
-        "/sui.rpc.v2.LedgerService/GetServiceInfo" => return grpc(field(1, b"69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD")),
-        "/sui.rpc.v2.LedgerService/GetTransaction" => {
-            let encoded = |bytes: &[u8]| field(1, &field(2, bytes));
-            let executed = [field(1, id.as_bytes()), field(2, &encoded(transaction)), field(3, &encoded(signature))].concat();
-            return grpc(field(1, &executed));
-        }
         "/block-height/0" => {
             let genesis = "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943";
             return Reply::Whole(200, vec![("content-type", "text/plain".into())], genesis.as_bytes().to_vec());

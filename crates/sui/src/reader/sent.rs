@@ -1,18 +1,21 @@
 //! A transaction that was sent, with its signatures.
 
-use countersign_core::Refusal;
 use countersign_core::reader::{Equal, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_core::{Code, Refusal};
 use sui_sdk_types::{Digest, SignedTransaction};
 
 use super::fields::{bcs, encoded, transaction};
 use super::proto::Message;
+use super::transactions::failure;
 use super::{On, identity, objects};
 use crate::received::{self, MAX_SIGNATURES};
 use crate::transaction::digest_of;
 
 /// Asks for the transaction with this digest, which is the hash of what is signed; `None` if the endpoint does not know it. An endpoint can
-/// withhold the transaction, but not change what is signed. The digest does not cover the signatures: that endpoints must agree protects
-/// them.
+/// withhold the transaction, but not change what is signed. The digest does not cover the signatures, and not how the transaction ended: that
+/// endpoints must agree protects these.
+///
+/// A transaction that failed has paid for its gas and nothing else. It is refused with [`Code::TransactionMismatch`] at `/effects/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it has one value")]
 pub struct SentTransaction(pub Digest);
@@ -25,7 +28,7 @@ impl Question for On<SentTransaction> {
     }
 
     fn requests(&self) -> Vec<Request> {
-        vec![objects::request_transaction(self.subject.0, &["digest", "transaction.bcs", "signatures.bcs"])]
+        vec![objects::request_transaction(self.subject.0, &["digest", "transaction.bcs", "signatures.bcs", "effects.status"])]
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Self::Output, Fault> {
@@ -34,7 +37,14 @@ impl Question for On<SentTransaction> {
         let signatures = executed.all(transaction::SIGNATURES, MAX_SIGNATURES)?;
         let signatures = signatures.into_iter().map(encoding).collect::<Result<Vec<_>, _>>()?;
         let read = received::from_parts(bytes, &signatures)?;
-        Judged::found(read, self.subject.0, |_| Some(digest_of(bytes)))
+        let found = Judged::found(read, self.subject.0, |_| Some(digest_of(bytes)))?;
+        Ok(match failure(executed)? {
+            Some(why) if found.0.is_ok() => {
+                let refusal = Refusal::new(Code::TransactionMismatch, "/effects/status");
+                Judged(Err(refusal.with_reason(format!("the transaction failed: {why}"))))
+            }
+            _ => found,
+        })
     }
 }
 

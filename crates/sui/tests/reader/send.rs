@@ -232,7 +232,8 @@ fn a_question_takes_one_round() {
     assert_eq!((package.unwrap().key(), asked.len()), (None, 1));
 }
 
-/// The digest is that of the bytes, whether they can be read or not, and does not cover the signatures.
+/// The digest is that of the bytes, whether they can be read or not, and does not cover the signatures. A transaction that failed locked
+/// nothing.
 #[test]
 fn a_transaction_is_believed_by_its_own_digest_only() {
     let submission = submission();
@@ -240,10 +241,13 @@ fn a_transaction_is_believed_by_its_own_digest_only() {
     let base64 = |text: &serde_json::Value| STANDARD.decode(text.as_str().unwrap()).unwrap();
     let (bytes, signature) = (base64(&sent["tx_bytes"]), base64(&sent["signatures"][0]));
     let id = Digest::from_base58(&submission.id).unwrap();
-    let asked = |id: Digest, bytes: &[u8], signatures: &[&[u8]]| {
+    let ended = |status: Message| Message::default().message(4, &status);
+    let (succeeded, error) = (ended(Message::default().number(1, 1)), Message::default().text(1, "MoveAbort"));
+    let failed = ended(Message::default().number(1, 0).message(2, &error));
+    let asked_with = |id: Digest, bytes: &[u8], signatures: &[&[u8]], effects: Option<&Message>| {
         let bcs = |bytes: &[u8]| Message::default().message(1, &Message::default().bytes(2, bytes));
         let signatures: Vec<_> = signatures.iter().map(|signature| bcs(signature)).collect();
-        let executed = Message::default().text(1, &id.to_base58()).message(2, &bcs(bytes)).all(3, &signatures);
+        let executed = Message::default().text(1, &id.to_base58()).message(2, &bcs(bytes)).all(3, &signatures).optional(4, effects);
         let found = drive::<Ask<_>>(&On::new(network(), SentTransaction(id)), &Known::default(), |_, request| {
             if method(request) == "GetTransaction" {
                 Answer::http(200, answer(&Message::default().message(1, &executed)))
@@ -254,7 +258,13 @@ fn a_transaction_is_believed_by_its_own_digest_only() {
         let found = found.0?.into_output().0;
         Ok::<_, Fault>(found.map(|Equal(found)| found.map(|found| found.transaction.digest())).map_err(|refusal| refusal.code()))
     };
+    let asked = |id, bytes: &[u8], signatures: &[&[u8]]| asked_with(id, bytes, signatures, Some(&succeeded));
     assert_eq!(asked(id, &bytes, &[&signature]), Ok(Ok(Some(id))));
+    assert_eq!(asked_with(id, &bytes, &[&signature], Some(&failed)), Ok(Err(Code::TransactionMismatch)));
+    // A node that does not say how it ended says nothing.
+    for effects in [None, Some(&Message::default()), Some(&ended(Message::default()))] {
+        assert!(matches!(asked_with(id, &bytes, &[&signature], effects), Err(Fault::Malformed(_))), "{effects:?}");
+    }
     // Blake2b-256 of the salt alone, which is no transaction of an order.
     let empty = countersign_sui::sui_sdk_types::hash::Hasher::digest("TransactionData::");
     assert_eq!(asked(empty, b"", &[&signature]), Ok(Err(Code::TransactionMismatch)));
@@ -266,5 +276,6 @@ fn a_transaction_is_believed_by_its_own_digest_only() {
         (id, &bytes, &[&signature, &signature, &signature]),
     ] {
         assert!(matches!(asked(id, bytes, signatures), Err(Fault::Malformed(_))), "{id}");
+        assert!(matches!(asked_with(id, bytes, signatures, Some(&failed)), Err(Fault::Malformed(_))), "{id}");
     }
 }
