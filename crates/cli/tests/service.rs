@@ -248,7 +248,7 @@ fn an_instant_refund_is_signed_and_submitted() {
     let fixture = fixture_of_instant_refund();
     // Far back in the payout of an exchange: no standard transaction has many more outputs.
     let refund = refund_of(&fixture, &[&format!("{TXID}:2300:{}", filled(&fixture))]);
-    check_instant_refund(&fixture, &refund, &[]);
+    check_instant_refund(&fixture, &refund, &[], false);
 }
 
 /// A deposit in several outputs, two of which the service refunds, in its own order.
@@ -257,7 +257,7 @@ fn an_instant_refund_of_several_outputs_is_signed_for_those_that_the_service_nam
     let fixture = fixture_of_instant_refund();
     let [first, dust, last] = [0, 1, 7].map(|index| format!("{TXID}:{index}:{}", 20_000 + index));
     let refund = refund_of(&fixture, &[&last, &first]);
-    check_instant_refund(&fixture, &refund, &["--funding", &first, "--funding", &dust, "--funding", &last]);
+    check_instant_refund(&fixture, &refund, &["--funding", &first, "--funding", &dust, "--funding", &last], true);
 }
 
 /// The service lists neither the solver nor the asset any more, and the policy has become stricter: the deposit comes back by the pins that it
@@ -341,12 +341,13 @@ fn instant_refund(fixture: &Fixture, refund: &InstantRefund, registry: &str) -> 
     (home, server, command)
 }
 
-/// Lets the program answer a service that asks for the hashes of a refund.
-fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[&str]) {
+/// Lets the program answer a service that asks for the hashes of a refund. `is_part`: whether the owner is told that some may be left.
+fn check_instant_refund(fixture: &Fixture, refund: &InstantRefund, arguments: &[&str], is_part: bool) {
     let (home, server, command) = instant_refund(fixture, refund, &fixture.registry);
     let command: Vec<&str> = command.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
     let (id, output) = (fixture.order_id(), home.run(&server.base, &command));
     assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(said(&output).contains("only a part of what you paid"), is_part, "{}", said(&output));
     let patch = server.seen().pop().unwrap();
     assert_eq!(patch.line(), format!("PATCH /v2/orders/{id}?action=instant-refund"));
     let body: Value = serde_json::from_str(&patch.text()).unwrap();

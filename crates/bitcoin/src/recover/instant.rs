@@ -137,10 +137,15 @@ impl InstantRefund {
         Self::from_parts(htlc, &chosen, &owner)
     }
 
-    /// Returns whether the outputs hold at least what has been paid ([`RecordedHtlc::paid`]). If not, the rest comes back after the timelock.
+    /// Returns whether this refunds the whole payment: every output of the deposit that is `known`, such as from endpoints, and at least
+    /// the order's amount and what the record states as paid. What is left can be refunded after the timelock.
+    ///
+    /// The record alone proves nothing here. The service writes it, and anybody can pay dust to the deposit.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
-        sum(self.prevouts.iter().map(|prevout| prevout.value)) >= self.htlc.paid()
+    pub fn is_whole(&self, known: &[Funding]) -> bool {
+        let is_refunded = |funding: &Funding| self.transaction.input.iter().any(|input| input.previous_output == funding.outpoint);
+        let refunded = sum(self.prevouts.iter().map(|prevout| prevout.value));
+        known.iter().all(is_refunded) && refunded >= self.htlc.amount.max(self.htlc.filled)
     }
 
     pub(super) fn from_parts(htlc: &RecordedHtlc, fundings: &[Funding], owner: &ScriptBuf) -> Result<Self, Refusal> {

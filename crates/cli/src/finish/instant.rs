@@ -69,8 +69,8 @@ pub(crate) fn instant_refund(args: &InstantRefundArgs, session: &Session) -> Res
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| {
             let refund = countersign_client::instant_refund(record, pinned, &outputs, owner, hashes)?;
             recover::report(&refund.warnings, session);
-            if !refund.is_whole() {
-                session.progress("only a part of the payment is refunded now; the rest can be refunded after the timelock");
+            if !refund.is_whole(&outputs) {
+                session.progress("this may be only a part of what you paid; whatever is left can be refunded after the timelock");
             }
             Ok(refund.sign(&key).map_err(|refusal| refusal.with_prefix("/wallet/secret_key"))?.signatures)
         };

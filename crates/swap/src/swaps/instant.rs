@@ -35,7 +35,7 @@ impl Inner {
         let mut is_whole = false;
         let sign = |record: &OrderRecord, hashes: &[[u8; 32]]| -> Result<Vec<String>, Refusal> {
             let refund = countersign_client::instant_refund(record, registry, &shown, owner, hashes)?;
-            is_whole = refund.is_whole();
+            is_whole = refund.is_whole(&shown);
             Ok(refund.sign(&key)?.signatures)
         };
         flow.instant_refund(&kept, sign).await.map_err(failed)?;
@@ -43,7 +43,10 @@ impl Inner {
             "refunding",
             match is_whole {
                 true => "the service has your signature; the refund is sent once the solver has signed it too",
-                false => "the service has your signature for a part of the payment; the rest can be refunded after the timelock",
+                false => {
+                    "the service has your signature for what may be only a part of your payment; whatever is left can be refunded after the \
+                     timelock"
+                }
             },
         ))
     }
