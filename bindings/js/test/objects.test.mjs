@@ -52,6 +52,17 @@ for (const family of FAMILIES) {
   });
 }
 
+test("a transaction that states that it failed is no payment", () => {
+  const { input, expect } = fixture("tron-token-approval-exact");
+  const order = Order.verify(documents(input), new Registry(REGISTRY));
+  const { raw_data, signature } = expect.artefacts.initiate;
+  const sent = (outcome) => JSON.stringify({ raw_data_hex: raw_data, signature: [signature], ret: [{ contractRet: outcome }] });
+  assert.equal(order.matches(sent("SUCCESS")), "initiate");
+  for (const match of [() => order.matches(sent("OUT_OF_ENERGY")), () => order.matchWithWarnings(sent("OUT_OF_ENERGY"))]) {
+    assert.throws(match, { code: "transaction_mismatch", at: "/transaction/ret/0/contractRet", message: /the transaction failed/ });
+  }
+});
+
 test("values are typed", () => {
   const order = Order.verify(documents(fixture("evm-token-approval-unlimited").input), new Registry(REGISTRY));
   const { pay, receive, timelock } = order.terms;

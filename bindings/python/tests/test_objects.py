@@ -210,6 +210,21 @@ def test_what_a_wallet_sent_is_compared_with_the_order(registry: countersign_swa
         assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction")
 
 
+def test_a_transaction_that_states_that_it_failed_is_no_payment(registry: countersign_swap.Registry) -> None:
+    case = case_of("tron-token-approval-exact")
+    order = verify(case, registry)
+    paying = case.expect["artefacts"]["initiate"]
+
+    def sent(outcome: str) -> str:
+        return json.dumps({"raw_data_hex": paying["raw_data"], "signature": [paying["signature"]], "ret": [{"contractRet": outcome}]})
+
+    assert order.matches(sent("SUCCESS")) == "initiate"
+    for match in (order.matches, order.match_with_warnings):
+        with pytest.raises(countersign_swap.Refusal, match="the transaction failed") as refused:
+            match(sent("OUT_OF_ENERGY"))
+        assert (refused.value.code, refused.value.at) == ("transaction_mismatch", "/transaction/ret/0/contractRet")
+
+
 def test_the_payment_of_bundled_calls_is_found_in_their_status(registry: countersign_swap.Registry) -> None:
     case = case_of("evm-record-evm-v3")
     order = verify(case, registry)

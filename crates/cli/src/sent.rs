@@ -201,10 +201,7 @@ impl Sent {
                 Err(refusal) if may_be_of_another(&refusal) => by_effect(order, effect).map_err(|_| refusal),
                 Err(refusal) => Err(refusal),
             },
-            (Self::Json(text), _) => {
-                let matched = countersign_json::match_with_warnings(order, text)?;
-                countersign_json::check_outcome(order.family(), text).map(|()| found(matched))
-            }
+            (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
                 let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
                 let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;

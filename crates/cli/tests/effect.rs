@@ -183,11 +183,25 @@ fn an_own_transaction_that_failed_is_refused() {
     let sui = Line::load("sui", "sui-native");
     let encoded = STANDARD.encode(sui.paying().0);
     let executed = |status: Value| json!({"digest": "", "rawTransaction": encoded, "effects": {"status": status}});
+    let evm = Line::load("evm", "evm-native-record-v2");
+    let with_status = |status: &str| {
+        let mut sent = evm_json(&evm.paying().0);
+        sent["status"] = json!(status);
+        sent
+    };
+    let starknet = Line::load("starknet", "starknet-2025-11");
+    let with_receipt = |status: &str| {
+        let mut sent = starknet.invoke();
+        sent["execution_status"] = json!(status);
+        sent
+    };
     let envelope = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
     for (line, succeeded, failed, at) in [
         (&solana, in_block(Value::Null), in_block(error.clone()), "/calls/meta/err"),
         (&solana, envelope(in_block(Value::Null)), envelope(in_block(error)), "/calls/meta/err"),
         (&tron, with_outcome("SUCCESS"), with_outcome("OUT_OF_ENERGY"), "/transaction/ret/0/contractRet"),
+        (&evm, with_status("0x1"), with_status("0x0"), "/transaction/status"),
+        (&starknet, with_receipt("SUCCEEDED"), with_receipt("REVERTED"), "/transaction/execution_status"),
         (
             &sui,
             executed(json!({"status": "success"})),

@@ -14,7 +14,7 @@ use crate::dispatch::{each_family, of_family};
 /// # Errors
 ///
 /// A [`Refusal`] at the first member of `/transaction` that is missing, malformed or, with `transaction_mismatch`, not as in the
-/// order.
+/// order. JSON that also states that the transaction failed is refused there, with the same code.
 pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<(Role, Warnings), Refusal> {
     let found: Result<_, Refusal> = for_each_family! { each_family! [order, Verified => |order| found(order, transaction), identity] };
     found.map_err(|refusal| refusal.with_prefix("/transaction"))
@@ -28,7 +28,21 @@ pub fn stage_of_sent(refusal: &Refusal) -> OrderStage {
 }
 
 fn found<F: JsonFamily>(order: &VerifiedOrder<F>, text: &[u8]) -> Result<(Role, Warnings), Refusal> {
-    order.match_with_warnings(&F::read_transaction(order, text)?)
+    let matched = order.match_with_warnings(&F::read_transaction(order, text)?)?;
+    // Only an object can state an outcome beside the transaction.
+    if text.trim_ascii_start().starts_with(b"{") {
+        succeeded::<F>(text)?;
+    }
+    Ok(matched)
+}
+
+fn succeeded<F: JsonFamily>(answer: &[u8]) -> Result<(), Refusal> {
+    let value = json::parse(answer)?;
+    let root = Cursor::root(&value, "");
+    F::check_outcome(&root.object()?).map_err(|refusal| match refusal.code() {
+        Code::TransactionMismatch => refusal.with_reason("the transaction failed"),
+        _ => refusal,
+    })
 }
 
 /// Finds the payment of an order by its effect, and returns the id of its transaction: the hash, or the first signature on Solana. The
@@ -66,21 +80,15 @@ pub fn is_effect(family: Family, text: &[u8]) -> bool {
     for_each_family! { of_family! [family, Json => Json::is_effect(has_any), false] }
 }
 
-/// Refuses a transaction that failed, where the answer of the node that shows it says so. An answer without an outcome passes.
+/// Refuses a transaction that failed, where the answer of the node that has its bytes says so beside them. An answer without an outcome
+/// passes. What is in the same object as the transaction, [`match_with_warnings`] reads itself.
 ///
 /// # Errors
 ///
-/// [`Code::TransactionMismatch`] at the outcome, or a [`Refusal`] of the text.
+/// [`Code::TransactionMismatch`] at the outcome, or another [`Refusal`] of the text, below `/calls`.
 pub fn check_outcome(family: Family, answer: &[u8]) -> Result<(), Refusal> {
-    let place = for_each_family! { of_family! [family, Json => Json::OUTCOME_AT, ""] };
-    let value = json::parse(answer).map_err(|refusal| refusal.with_prefix(place))?;
-    let root = Cursor::root(&value, place);
-    let members = root.object()?;
-    let outcome = for_each_family! { of_family! [family, Json => Json::check_outcome(&members), Ok(())] };
-    outcome.map_err(|refusal| match refusal.code() {
-        Code::TransactionMismatch => refusal.with_reason("the transaction failed"),
-        _ => refusal,
-    })
+    let outcome = for_each_family! { of_family! [family, Json => succeeded::<Json>(answer), Ok(())] };
+    outcome.map_err(|refusal: Refusal| refusal.with_prefix("/calls"))
 }
 
 /// Returns the names of the members in which wallets and nodes return a transaction of a family beside other values: the first that is

@@ -6,7 +6,7 @@ use crate::documents;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign::{FAMILIES, Policy, Verified};
+use countersign::{FAMILIES, Family, Policy, Verified};
 use countersign_json::objects::{self, Documents, Failure};
 use countersign_testkit::lines::difference;
 use serde_json::{Value, json};
@@ -170,6 +170,66 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
     assert!(compared > 100 && families.len() == 6, "{compared} transactions of {families:?}");
     // Nothing else was changed; an approval that the service proposed is in the order's own warnings.
     assert_eq!(refused.into_iter().collect::<Vec<_>>(), ["signature_unverified"]);
+}
+
+/// A case, the member of a transaction's JSON that states its outcome, the place of the outcome, and the member of one that succeeded and of
+/// one that failed. No JSON of a transaction on Solana or a Bitcoin-like chain is read.
+const OUTCOMES: [(&str, &str, &str, [&str; 2]); 4] = [
+    ("evm-token-approval-exact", "status", "/status", [r#""0x1""#, r#""0x0""#]),
+    ("tron-token-approval-exact", "ret", "/ret/0/contractRet", [r#"[{"contractRet":"SUCCESS"}]"#, r#"[{"contractRet":"OUT_OF_ENERGY"}]"#]),
+    ("starknet-approval-exact", "execution_status", "/execution_status", [r#""SUCCEEDED""#, r#""REVERTED""#]),
+    (
+        "sui-native",
+        "effects",
+        "/effects/status/status",
+        [r#"{"status":{"status":"success"}}"#, r#"{"status":{"status":"failure","error":"MoveAbort"}}"#],
+    ),
+];
+
+/// The payment of a case, signed, in the JSON of its family's wallets and nodes.
+fn payment_in_json(order: &Verified, case: &documents::Case) -> Value {
+    let wallet = case.value("wallet");
+    let mut unsigned = objects::prepare(order, case.text("wallet")).unwrap();
+    objects::sign(&mut unsigned, wallet["secret_key"].as_str().unwrap()).unwrap();
+    let artefacts: Value = serde_json::from_str(&objects::artefacts(&unsigned)).unwrap();
+    let part = &artefacts["initiate"];
+    match order.family() {
+        Family::Evm => {
+            let request = objects::requests(&unsigned).into_iter().find(|request| request.name == "initiate").unwrap();
+            let mut sent: Value = serde_json::from_str(&request.native.value).unwrap();
+            sent["input"] = sent["data"].take();
+            // The bytes end with the parity and the two words of the signature, each of them behind a byte for its length.
+            let signed = part["signed"].as_str().unwrap();
+            let (parity, words) = signed[signed.len() - 134..].split_at(2);
+            sent["yParity"] = json!(if parity == "01" { "0x1" } else { "0x0" });
+            (sent["r"], sent["s"]) = (json!(format!("0x{}", &words[2..66])), json!(format!("0x{}", &words[68..])));
+            sent
+        }
+        Family::Tron => json!({"txID": part["tx_id"], "raw_data_hex": part["raw_data"], "signature": [part["signature"]]}),
+        _ => serde_json::from_str(&objects::transactions(&objects::finish(unsigned).unwrap()).pop().unwrap().payload).unwrap(),
+    }
+}
+
+/// A transaction that failed is the order's, and locked nothing.
+#[test]
+fn a_transaction_that_states_that_it_failed_is_no_payment() {
+    let (registry, policy) = (registry(), Policy::default());
+    for (id, member, at, outcomes) in OUTCOMES {
+        let case = fixtures(id.split('-').next().unwrap()).into_iter().find(|case| case.value("id") == id).unwrap();
+        let order = objects::verify(&case.documents(), &registry, &policy).unwrap();
+        let mut sent = payment_in_json(&order, &case);
+        let matches = |sent: &Value| objects::matches(&order, sent.to_string().as_bytes());
+        assert_eq!(matches(&sent).unwrap(), "initiate", "{id}");
+        let [succeeded, failed] = outcomes.map(|outcome| serde_json::from_str::<Value>(outcome).unwrap());
+        sent[member] = succeeded;
+        assert_eq!(matches(&sent).unwrap(), "initiate", "{id}");
+        sent[member] = failed;
+        let with_warnings = objects::match_with_warnings(&order, sent.to_string().as_bytes());
+        for failure in [matches(&sent).unwrap_err(), with_warnings.unwrap_err()] {
+            assert_eq!((failure.code, &*failure.at), ("transaction_mismatch", &*format!("/transaction{at}")), "{id}: {failure}");
+            assert!(failure.message.contains("the transaction failed"), "{id}: {failure}");
+        }
+    }
 }
 
 /// The transaction of a relay or a multisig is not the order's, but what it did pays it.

@@ -77,6 +77,12 @@ impl JsonFamily for Evm {
         has_any(&["receipts", "logs", "status"]) && !has_any(&["nonce"])
     }
 
+    /// A node's transaction has no status. Explorers and applications put the members of its receipt beside its own.
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let failed = members.get("status").filter(|status| status.hex_number().is_ok_and(|status| status.is_zero()));
+        failed.map_or(Ok(()), |status| Err(status.at().refuse(Code::TransactionMismatch)))
+    }
+
     /// Returns the parameters of `eth_sendTransaction`, one for each call.
     fn wallet_calls(order: &VerifiedOrder<Self>) -> Result<Vec<String>, Refusal> {
         Ok(order.deposit().send_transactions(ApprovalPlan::default()).iter().map(to_json).collect())

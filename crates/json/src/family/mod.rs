@@ -43,8 +43,6 @@ pub trait JsonFamily: ChainFamily {
     const KEY_FORM: &'static str;
     /// The members in which wallets and nodes return a transaction beside other values.
     const WRAPPERS: &'static [&'static str] = &[];
-    /// Where a transaction says that it failed: in itself, or beside it.
-    const OUTCOME_AT: &'static str = "/calls";
     /// The name of the chains, and an example of a wallet context for a recovery on one of them, for the help.
     const RECOVERY_EXAMPLE: (&'static str, &'static str);
 
@@ -135,7 +133,7 @@ pub trait JsonFamily: ChainFamily {
         false
     }
 
-    /// Refuses a transaction that failed, where the answer of a node that shows it says so.
+    /// Refuses a transaction that failed, where the object that shows it says so.
     ///
     /// # Errors
     ///

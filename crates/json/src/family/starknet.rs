@@ -62,6 +62,12 @@ impl JsonFamily for Starknet {
         has_any(&["execution_status", "events"]) && !has_any(&["calldata"])
     }
 
+    /// A node's transaction has no status. Explorers and applications put the members of its receipt beside its own.
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let failed = members.get("execution_status").filter(|status| !status.text().is_ok_and(|text| text == "SUCCEEDED"));
+        failed.map_or(Ok(()), |status| Err(status.at().refuse(Code::TransactionMismatch)))
+    }
+
     /// Returns the calls of `account.execute`.
     fn wallet_calls(order: &VerifiedOrder<Self>) -> Result<Vec<String>, Refusal> {
         Ok(order.deposit().execute_calls(ApprovalStep::default()).iter().map(to_json).collect())

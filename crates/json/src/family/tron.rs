@@ -29,7 +29,6 @@ impl JsonFamily for Tron {
     const KEY_FORM: &'static str = calls::KEY_FORM;
     // TronWeb returns the transaction that it sent beside the result.
     const WRAPPERS: &'static [&'static str] = &["transaction"];
-    const OUTCOME_AT: &'static str = "/transaction";
     const RECOVERY_EXAMPLE: (&'static str, &'static str) =
         ("Tron", r#"{"ref_block_bytes": "7f87", "ref_block_hash": "...", "expiration": ..., "timestamp": ..., "sender": "T..."}"#);
 

@@ -25,7 +25,7 @@ pub fn matches(order: &Verified, transaction: &[u8]) -> Result<String, Failure> 
 /// # Errors
 ///
 /// [`Failure`] at the first member of `/transaction` that is missing, malformed or, with the code `transaction_mismatch`, not as in the
-/// order.
+/// order; also where JSON states that the transaction failed.
 pub fn match_with_warnings(order: &Verified, transaction: &[u8]) -> Result<Matched, Failure> {
     let (role, found) = crate::match_with_warnings(order, transaction).map_err(|refusal| sent(&refusal))?;
     Ok(Matched { role: role.to_string(), warnings: warnings(&found) })
