@@ -9,12 +9,6 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sorts like [`slice::sort_by`].
-///
-/// ```
-/// let mut words = ["pear", "fig", "apple", "kiwi"];
-/// countersign_core::sort::by(&mut words, |one, other| one.len().cmp(&other.len()));
-/// assert_eq!(words, ["fig", "pear", "kiwi", "apple"]);
-/// ```
 pub fn by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     arrange(places_by(items, compare), &mut |one, other| items.swap(one, other));
 }
@@ -31,13 +25,6 @@ pub fn by_cached_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 }
 
 /// Returns what is at a place of the sorted items; `None` if there are fewer.
-///
-/// ```
-/// use countersign_core::sort;
-///
-/// assert_eq!(sort::nth([9, 4, 7], 1, Ord::cmp), Some(7));
-/// assert_eq!(sort::nth([9, 4, 7], 3, Ord::cmp), None);
-/// ```
 pub fn nth<T>(items: impl IntoIterator<Item = T>, place: usize, compare: impl Fn(&T, &T) -> Ordering) -> Option<T> {
     let items: Vec<T> = items.into_iter().collect();
     let found = places_by(&items, compare).get(place).copied()?;
