@@ -7,7 +7,9 @@ use countersign_client::countersign::evm::alloy_consensus::{SignableTransaction 
 use countersign_client::countersign::evm::alloy_eips::eip2718::{Decodable2718 as _, Encodable2718 as _};
 use countersign_client::countersign::evm::alloy_primitives::{Signature, U256};
 use countersign_client::countersign::reader::{Answer, FailureKind, Request as Asked, RpcError};
-use countersign_client::countersign::{BroadcastTransaction, Code, OrderRecord, Policy, Refusal, Registry, Role, Verified, chains::UnixTime};
+use countersign_client::countersign::{
+    BroadcastTransaction, Code, OrderRecord, Policy, Refusal, Registry, Role, Verified, chains::UnixTime,
+};
 use countersign_client::driver::{
     ChainEndpoints, Chains, DriveError, Driver, Entry, FundingReply, OrderState, OrderStore, Owner, OwnerCode, OwnerError, Progress,
     Purpose, Settlement, SignedFunding, SignedUnder, StoreError, decide, decide_refund,

@@ -1,5 +1,5 @@
 //! An order is ended by the pins that it was signed under, whatever the service lists today.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
 use std::collections::BTreeMap;
 use std::pin::pin;
