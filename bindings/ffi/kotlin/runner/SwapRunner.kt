@@ -97,7 +97,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
     private val workers = Executors.newCachedThreadPool { Thread(it).apply { isDaemon = true } }
     private val changed = Semaphore(0)
     @Volatile private var isClosed = false
-    /** Why the machine refused a reply. Every call fails with it. */
+    /** Why the machine took no reply to a need, not even that it failed. Every call fails with it. */
     @Volatile private var refused: Exception? = null
     /** Why the loop has ended. Every later call fails with it. */
     @Volatile private var end: Throwable? = null
@@ -179,7 +179,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         try {
             store.write(detail["names"].asJsonArray.map { it.asString }.zip(need.bodies))
         } catch (error: Exception) {
-            return reply(need.id, "stored" to false, "detail" to error.toString())
+            return reply(need.id, "stored" to false, "detail" to words { error.toString() })
         }
         reply(need.id, "stored" to true)
     }
@@ -201,7 +201,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
                 reply(need.id, "status" to response.status, "headers" to pairs, body = response.body)
             } else {
                 val kind = if (error is HttpFailure) error.kind else if (error is TimeoutException) "timeout" else "interrupted"
-                reply(need.id, "failed" to kind, "detail" to (error?.toString() ?: "no HTTP status"))
+                reply(need.id, "failed" to kind, "detail" to words { error?.toString() ?: "no HTTP status" })
             }
         }
     }
@@ -222,11 +222,10 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
             try {
                 if (owner.signs(request, it)) swaps.replySigned(id, it) else reply(id, "sent" to true)
             } catch (error: NothingSent) {
-                reply(id, "not_signed" to error.message)
+                reply(id, "not_signed" to words { error.message })
             } catch (error: Throwable) {
-                val code = generateSequence(error) { it.cause }.take(8).filterIsInstance<WalletError>().firstOrNull()?.code
-                val failed = arrayOf("signer_failed" to (error.message ?: error.toString()))
-                reply(id, *failed, *(if (code == null) emptyArray() else arrayOf("code" to "$code")))
+                val failed = arrayOf("signer_failed" to words { error.message ?: error.toString() })
+                reply(id, *failed, *(codeOf(error)?.let { arrayOf("code" to "$it") } ?: emptyArray()))
             }
         }
     }
@@ -245,15 +244,45 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         workers.execute(task)
     }
 
-    /** Replies to a need. One that the machine refuses ends the runner, because the need would stay open without a word. */
+    /** Replies to a need. A reply that the machine refuses fails the need, and no other: it would stay open without a word. */
     private fun reply(id: ULong, vararg members: Pair<String, Any?>, body: ByteArray = ByteArray(0)) {
         try {
             swaps.reply(id, gson.toJson(members.toMap()), body)
         } catch (error: Exception) {
-            // A runner that is closed has no machine any more.
-            if (!isClosed) refused = error
+            try {
+                swaps.reply(id, gson.toJson(failureOf(members.first().first)), ByteArray(0))
+            } catch (again: Exception) {
+                // A runner that is closed has no machine any more.
+                if (!isClosed) refused = again
+            }
         }
         changed.release()
+    }
+
+    /** Returns the shortest reply that says that a need failed, in place of one that begins with this member. */
+    private fun failureOf(member: String): Map<String, Any> = when (member) {
+        "status", "failed" -> mapOf("failed" to "interrupted")
+        "stored" -> mapOf("stored" to false)
+        "consent" -> mapOf("consent" to false)
+        "not_signed" -> mapOf("not_signed" to UNREADABLE)
+        else -> mapOf("signer_failed" to UNREADABLE)
+    }
+
+    /** Returns the text of foreign code, as JSON may have it. Reading it may fail, too. */
+    private fun words(read: () -> String?): String {
+        val text = try {
+            read()
+        } catch (error: Throwable) {
+            null
+        }
+        // Half of a surrogate pair is no character, and becomes a question mark.
+        return (text ?: UNREADABLE).take(MAX_WORDS).toByteArray().toString(Charsets.UTF_8)
+    }
+
+    private fun codeOf(error: Throwable): Long? = try {
+        generateSequence(error) { it.cause }.take(8).filterIsInstance<WalletError>().firstOrNull()?.code
+    } catch (unreadable: Throwable) {
+        null
     }
 
     private fun hear(event: JsonObject) {
@@ -265,11 +294,18 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         if (event["event"].asString in ENDS) synchronized(calls) { calls.remove(event["call"].asLong) }?.complete(event)
     }
 
-    private fun report(error: Throwable) = Thread.currentThread().run { uncaughtExceptionHandler.uncaughtException(this, error) }
+    private fun report(error: Throwable) = try {
+        Thread.currentThread().run { uncaughtExceptionHandler.uncaughtException(this, error) }
+    } catch (unreadable: Throwable) {
+        // Handlers print the error, whose text can be what fails.
+    }
 
     private companion object {
         /** Milliseconds. A device that slept, or a clock that was set, is noticed after that. */
         const val LONGEST_WAIT = 5_000L
+        /** The longest text of foreign code, as in the other languages. */
+        const val MAX_WORDS = 1_024
+        const val UNREADABLE = "the error has no text that can be read"
         val ENDS = setOf("quoted", "listed", "stopped", "failed")
         val gson = Gson()
 

@@ -46,6 +46,7 @@ fun swapTests(checkout: File): Map<String, () -> Unit> {
         "the secret stays while the solver pays too little, and the payment comes back" to test(act = ::isRefunded),
         "a declined order is not paid" to test(act = ::declines),
         "an owner who fails pays nothing" to test(act = ::fails),
+        "a signer whose error is no text fails its own swap alone" to test("base,litecoin,tron,solana", ::failsAlone),
         "an older index that is put back is another place" to test(act = ::noticesRollback),
         "a folder that another host has locked is not opened" to test(act = ::respectsLocks),
         "what is not stored is not done" to test(act = ::storesFirst),
@@ -148,18 +149,54 @@ private fun declines(sandbox: Sandbox) {
 /** Errors that are no exceptions, too: nobody would reply otherwise. */
 private fun fails(sandbox: Sandbox) {
     val signers = listOf<() -> Throwable>({ NothingSent("the device is locked") }, { WalletError(4001, "no") }, { IllegalStateException(WalletError(4001, "no")) })
-    val owners = signers.map { thrown ->
+    val owners: List<Owner> = signers.map { thrown ->
         object : Owner by LocalOwner(sandbox.user) {
             override fun signs(request: JsonObject, order: UnsignedOrder): Boolean = throw thrown()
         }
-    } + object : Owner by LocalOwner(sandbox.user) {
-        override fun consents(order: JsonObject): Boolean = throw StackOverflowError()
+    } + listOf<() -> Throwable>({ StackOverflowError() }, { Unreadable() }).map { thrown ->
+        object : Owner by LocalOwner(sandbox.user) {
+            override fun consents(order: JsonObject): Boolean = throw thrown()
+        }
     }
     owners.forEachIndexed { place, owner ->
         start(sandbox, owner, FileStore(sandbox.folder("swaps-$place"))).use { runner ->
             val end = runner.create(sandbox.user.wish(FROM, TO)).result().end()
             equal(end, if (place < signers.size) "not_signed" else "declined", "the end")
             check(!runner.list().result()["orders"].asJsonArray.single().asJsonObject["may_be_paid"].asBoolean)
+        }
+    }
+}
+
+/** An error whose text cannot be read. */
+private class Unreadable : RuntimeException() {
+    override val message: String get() = throw IllegalStateException()
+    override val cause: Throwable get() = throw IllegalStateException()
+    override fun toString(): String = throw IllegalStateException()
+}
+
+/** Half of a surrogate pair is in no JSON. The other swap has a prompt open meanwhile. */
+private fun failsAlone(sandbox: Sandbox) {
+    val user = sandbox.user
+    val errors = listOf<() -> Throwable>(
+        { IllegalStateException("\ud800") }, { NothingSent("\ud800".repeat(2_000)) }, { WalletError(4001, "x\udc00") }, { Unreadable() },
+    )
+    for ((place, thrown) in errors.withIndex()) {
+        val (isAsked, isAllowed) = CompletableFuture<Unit>() to CompletableFuture<Unit>()
+        val local = LocalOwner(user)
+        val owner = object : Owner by local {
+            override fun signs(request: JsonObject, order: UnsignedOrder): Boolean {
+                if (request["chain"].asString == "tron") throw thrown()
+                isAsked.complete(Unit)
+                isAllowed.get()
+                return local.signs(request, order)
+            }
+        }
+        start(sandbox, owner, FileStore(sandbox.folder("failing-$place"))).use { runner ->
+            val followed = runner.create(user.wish(FROM, TO))
+            isAsked.get(60, TimeUnit.SECONDS)
+            equal(runner.create(user.wish("tron:usdt", "solana:sol")).result().end(), "not_signed", "error $place")
+            isAllowed.complete(Unit)
+            equal(followed.result().end(), "complete", "the other swap, error $place")
         }
     }
 }

@@ -164,7 +164,7 @@ public actor SwapRunner {
             do {
                 try store.write(Array(zip(members["names"] as? [String] ?? [], need.bodies)))
             } catch {
-                try reply(need.id, ["stored": false, "detail": error.localizedDescription])
+                try reply(need.id, ["stored": false, "detail": Self.words(error)])
                 return
             }
             try reply(need.id, ["stored": true])
@@ -213,7 +213,7 @@ public actor SwapRunner {
             case .timedOut: kind = "timeout"
             default: kind = "interrupted"
             }
-            try? reply(need.id, ["failed": kind, "detail": error.localizedDescription])
+            try? reply(need.id, ["failed": kind, "detail": Self.words(error)])
         }
     }
 
@@ -229,10 +229,10 @@ public actor SwapRunner {
             running[id] = nil
             changed()
         } catch let error as NothingSent {
-            try? reply(id, ["not_signed": error.localizedDescription])
+            try? reply(id, ["not_signed": Self.words(error)])
         } catch {
             let code = (error as? WalletError).map { ["code": String($0.code)] } ?? [:]
-            try? reply(id, ["signer_failed": error.localizedDescription].merging(code) { text, _ in text })
+            try? reply(id, ["signer_failed": Self.words(error)].merging(code) { text, _ in text })
         }
     }
 
@@ -241,6 +241,11 @@ public actor SwapRunner {
         let json = try JSONSerialization.data(withJSONObject: members)
         _ = try swaps.reply(id: id, reply: String(decoding: json, as: UTF8.self), body: body)
         changed()
+    }
+
+    /// The text of foreign code, as JSON may have it. One that comes from Objective-C can have half of a surrogate pair, which its UTF-8 has not.
+    private static func words(_ error: Error) -> String {
+        String(decoding: Array(error.localizedDescription.utf8.prefix(1_024)), as: UTF8.self)
     }
 
     private static func now() -> UInt64 { UInt64(Date().timeIntervalSince1970 * 1_000) }
