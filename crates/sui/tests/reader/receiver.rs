@@ -120,8 +120,9 @@ fn the_deny_list_answers_with_a_bool_each() {
     assert_eq!(read(&[&nothing, &nothing, &no, &no]), Ok(Ok(())));
     assert_eq!(read(&[&nothing, &nothing, &no, &yes]), Ok(Err(Code::ReceiverNotPayable)));
     let twice = Message([no.0.clone(), no.0.clone()].concat());
+    let none: &[&Message] = &[];
     for outputs in [
-        &[] as &[&Message],
+        none,
         &[&nothing, &nothing, &no],
         &[&nothing, &nothing, &no, &nothing],
         &[&nothing, &nothing, &nothing, &no],
