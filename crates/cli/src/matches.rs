@@ -131,7 +131,7 @@ async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found,
             let message = format!("{}: no endpoint knows this transaction; wait until it is sent, or check the id", order.chain());
             return Err(Failure::Network { code: "transaction_unknown", message });
         }
-        // A kind that no order needs, such as one that delegates the account; on Sui also one that failed.
+        // A kind that no order needs, such as one that delegates the account, or one that failed.
         Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch => refused(refusal),
         // The endpoints answered, with what this program does not read, such as a list that is longer than any order's.
         Err(error @ (NodeError::Malformed { .. } | NodeError::Disagree { .. })) => error.into(),
