@@ -140,7 +140,7 @@ fn a_receipt_says_under_which_policy_it_is_proven_and_the_checkers_can_be_requir
 
 #[test]
 fn another_registry_is_said_to_be_another_one() {
-    let other = registry_with(&[("/assets/0/decimals", json!(5))]);
+    let other = registry_with(&[("/assets/1/decimals", json!(5))]);
     assert_eq!(differences(&signed(), &other, None), ["/registry"]);
 }
 

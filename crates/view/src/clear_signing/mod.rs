@@ -42,8 +42,6 @@ mod tests;
 
 /// The name in the domain of every HTLC's messages.
 const DOMAIN_NAME: &str = countersign::evm::message::DOMAIN_NAME;
-/// Decimal places of every EVM chain's own coin, which wallets assume.
-const COIN_DECIMALS: u8 = 18;
 /// Maximum length of a ticker, by the schema of descriptors.
 const MAX_TICKER: usize = 10;
 
@@ -154,7 +152,6 @@ fn pinned(asset: &Asset) -> Result<Pinned<'_>, &'static str> {
     let htlc = asset.htlc.as_ref().and_then(address::from_account).ok_or("no HTLC is pinned")?;
     let token = match &asset.token {
         Some(token) => Some(token.account.as_ref().and_then(address::from_account).ok_or("its token has no address")?),
-        None if asset.record.decimals != COIN_DECIMALS => return Err("wallets show the chain's own coin with 18 decimals"),
         None => None,
     };
     Ok(Pinned { asset, htlc, token })
@@ -196,12 +193,14 @@ fn token(chain_id: u64, address: Address, pins: &[Pinned<'_>], htlcs: &Contracts
     if htlcs.contains_key(&(chain_id, address)) {
         return Err(TWO_MEANINGS);
     }
-    let decimals = only(pins.iter().map(|pinned| pinned.asset.record.decimals)).ok_or("its token is pinned with different decimals")?;
     let ticker = only(pins.iter().map(|pinned| pinned.asset.symbol())).and_then(ticker);
+    // The registry has a token with one number of decimals alone.
+    let token =
+        ticker.zip(pins.first()).map(|(ticker, pinned)| Token { name: ticker.clone(), ticker, decimals: pinned.asset.record.decimals });
     let spenders: BTreeSet<_> = pins.iter().map(|pinned| pinned.htlc).collect();
     let descriptor = Descriptor {
         context: Context::contract(chain_id, address),
-        metadata: Metadata { contract_name: "Token", token: ticker.map(|ticker| Token { name: ticker.clone(), ticker, decimals }) },
+        metadata: Metadata { contract_name: "Token", token },
         display: formats::approval(&spenders),
     };
     Ok(file(&format!("calldata-token-{chain_id}-{address:#x}"), pins, &descriptor))

@@ -166,15 +166,9 @@ fn contracts_that_are_pinned_with_two_meanings_are_left_out() {
         let reasons: Vec<_> = descriptors.left_out.iter().map(|left| left.reason).collect();
         (names(&descriptors).len(), reasons.concat())
     };
-    assert_eq!(
-        reasons(&[with(asset("ethereum:eth", 1, None), "/decimals", 6)]),
-        (0, "wallets show the chain's own coin with 18 decimals".to_owned())
-    );
     // Two HTLCs of one token.
     let twice = [asset("ethereum:a", 1, Some(3)), asset("ethereum:b", 2, Some(3))];
     assert_eq!(reasons(&twice), (5, String::new()));
-    let [one, other] = twice;
-    assert_eq!(reasons(&[one, with(other, "/decimals", 6)]), (4, "its token is pinned with different decimals".repeat(2)));
     let both = [asset("ethereum:a", 1, Some(2)), asset("ethereum:b", 2, Some(3))];
     assert_eq!(reasons(&both), (3, "the same address is pinned as an HTLC and as a token".repeat(2)));
 }

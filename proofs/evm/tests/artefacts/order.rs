@@ -160,7 +160,7 @@ pub(crate) fn registry() -> Result<Registry, Refusal> {
         json!({
             "id": asset.id,
             "chain": asset.chain,
-            "decimals": 8,
+            "decimals": if asset.token.is_some() { 8 } else { 18 },
             "htlc": { "address": asset.htlc },
             "token": asset.token.map(|address| json!({ "address": address })),
         })
