@@ -23,7 +23,8 @@ fn node(asked: &crate::need::HttpRequest, paused: &str) -> Reply {
 #[test]
 fn the_release_asks_about_the_pins_of_the_order() {
     const OTHER: &str = "0x00000000000000000000000000000000000000dd";
-    let (record, pins) = (OrderRecord::from_json(&document("/order")).unwrap(), registry());
+    let (mut record, pins) = (OrderRecord::from_json(&document("/order")).unwrap(), registry());
+    record.destination_swap.asset = "arbitrum:wbtc".parse().unwrap();
     let id = &record.destination_swap.asset;
     let token = pins.asset(id).unwrap().token.as_ref().unwrap().text.clone();
     for is_renamed in [false, true] {
