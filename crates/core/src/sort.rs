@@ -1,9 +1,9 @@
 //! Sorting, with one copy of the algorithm in a program.
 //!
 //! The standard library's sorts are compiled anew for every type and every comparison, which is about a kilobyte of compressed WebAssembly
-//! for each. Here a single copy sorts places, and asks for the order of two of them through a pointer; for each type only the comparison
-//! and the exchange of two items are compiled. Every sort is stable and needs O(n log n) comparisons. `collect` into a [`BTreeMap`] or a
-//! [`BTreeSet`] sorts as well, and [`map`] and [`set`] do not.
+//! for each. Here a single copy sorts indices and calls the comparison through a pointer, so that each type only adds its comparison and a
+//! swap of two items. Every sort is stable and needs O(n log n) comparisons. `collect` into a [`BTreeMap`] or a [`BTreeSet`] sorts as
+//! well; [`map`] and [`set`] insert item by item instead.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub fn by_cached_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     arrange(places_by(&keys, K::cmp), &mut |one, other| items.swap(one, other));
 }
 
-/// Returns what is at a place of the sorted items; `None` if there are fewer.
+/// Returns the item that has this index after sorting; `None` if there are fewer items.
 pub fn nth<T>(items: impl IntoIterator<Item = T>, place: usize, compare: impl Fn(&T, &T) -> Ordering) -> Option<T> {
     let items: Vec<T> = items.into_iter().collect();
     let found = places_by(&items, compare).get(place).copied()?;

@@ -33,11 +33,11 @@ const ADDRESS_DENIED_FOR_COIN: u64 = 35;
 /// `ExecutionError.kind`: the coin is paused for everybody.
 const COIN_TYPE_GLOBAL_PAUSE: u64 = 36;
 
-/// Asks whether an account can be paid in a coin, and use what it gets: a transaction is simulated that makes a coin object of nothing and
-/// transfers it to the account. It contains nothing of an order, and it needs no signature and no gas coins, because a node simulates with a
-/// gas coin of its own.
+/// Asks whether an account can receive a coin and use it. A node simulates a transaction that creates a coin object with a balance of zero and
+/// transfers it to the account. The transaction contains nothing of an order. It needs no signature and no gas coins, because the node
+/// simulates with a gas coin of its own.
 ///
-/// What the owner of a deny list adds stops an account at once from using the coin, but from receiving it only in the next epoch. So the same
+/// An entry in a deny list stops an account from using the coin at once, but from receiving it only in the next epoch. So the same
 /// transaction also asks whether the lists of the next epoch deny the account or pause the coin.
 ///
 /// A refusal has the code [`Code::ReceiverNotPayable`] if the coin denies the account or is paused, and [`Code::SimulationReverted`] if the
