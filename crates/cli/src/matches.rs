@@ -107,8 +107,9 @@ fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -
     }
 }
 
-/// Proves the transaction with this id. A payment whose effect the endpoints show must have paid: one that failed locks nothing. One that is not of the order, or that cannot be read as one of any order, may be that of a bundler or
-/// a relay: what it did decides then, if the endpoints have its receipt.
+/// Proves the transaction with this id. A payment whose effect the endpoints show must have paid: one that failed locks nothing. One that is
+/// not of the order, or that cannot be read as one of any order, may be that of a bundler or a relay: what it did decides then, if the endpoints
+/// have its receipt.
 async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found, Failure> {
     let found = |form, (role, changed)| Found { role, changed, form, transaction: Some(id.to_owned()) };
     let refused = |refusal: Refusal| after_sending(refusal.with_prefix("/transaction"));
@@ -116,7 +117,8 @@ async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found,
         Ok(Some(transaction)) => match order.match_with_warnings(&transaction) {
             Ok(matched) if matched.0 == Role::Initiate => {
                 return match nodes.find_payment(order, id).await {
-                    Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch => {
+                    // Without a location, the contract's events can prove no payment, and show nothing against this one either.
+                    Err(NodeError::Refused(refusal)) if refusal.code() == Code::TransactionMismatch && !refusal.location().is_empty() => {
                         Err(after_sending(refusal.with_prefix("/calls")))
                     }
                     // It may be in no block yet, and what it did may not be served.

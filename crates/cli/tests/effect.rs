@@ -225,7 +225,7 @@ fn an_own_payment_that_failed_is_refused_by_the_id() {
     let world = World::new("failed-id");
     let (evm, tron) = (Line::load("evm", "evm-native-record-v2"), Line::load("tron", "tron-record-native-v3"));
     let (starknet, solana) = (Line::load("starknet", "starknet-2025-11"), Line::load("solana", "solana-native-legacy"));
-    let sui = Line::load("sui", "sui-native");
+    let (sui, unpinned) = (Line::load("sui", "sui-native"), Line::load("starknet", "starknet-strk"));
     let aborted = [&[8, 0][..], &field(2, &field(1, b"MoveAbort"))].concat();
     let reverted = json!({
         "transactionHash": evm.paying().1, "status": "0x0", "logs": [], "blockNumber": "0x10", "blockHash": format!("0x{}", "0b".repeat(32)),
@@ -238,13 +238,18 @@ fn an_own_payment_that_failed_is_refused_by_the_id() {
         "slot": 1, "transaction": [STANDARD.encode(solana.paying().0), "base64"], "version": "legacy",
         "meta": {"err": {"InstructionError": [2, {"Custom": 1}]}},
     });
-    let (sent_evm, sent_starknet, sent_tron) = (evm_json(&evm.paying().0), starknet.invoke(), tron.tron());
+    let (sent_evm, sent_tron) = (evm_json(&evm.paying().0), tron.tron());
+    // The events of this contract are not known, so they prove no payment. That it reverted is shown nevertheless.
+    let mut succeeded = receipt(&starknet, &unpinned.paying().1, 0);
+    succeeded["events"] = json!([]);
+    let mut reverted_too = succeeded.clone();
+    reverted_too["execution_status"] = json!("REVERTED");
     let evm_node = |effect: Value| {
         let sent = sent_evm.clone();
         rpc(move |method| if method == "eth_getTransactionReceipt" { effect.clone() } else { sent.clone() })
     };
-    let starknet_node = |effect: Value| {
-        let sent = sent_starknet.clone();
+    let starknet_node = |line: &Line, effect: Value| {
+        let sent = line.invoke();
         rpc(move |method| if method == "starknet_getTransactionReceipt" { effect.clone() } else { sent.clone() })
     };
     for (line, node, expected) in [
@@ -252,8 +257,10 @@ fn an_own_payment_that_failed_is_refused_by_the_id() {
         (&evm, evm_node(Value::Null), None),
         (&tron, tron_node(sent_tron.clone(), out_of_energy), Some("/calls/receipt/result")),
         (&tron, tron_node(sent_tron, json!({})), None),
-        (&starknet, starknet_node(refused), Some("/calls/execution_status")),
-        (&starknet, starknet_node(Value::Null), None),
+        (&starknet, starknet_node(&starknet, refused), Some("/calls/execution_status")),
+        (&starknet, starknet_node(&starknet, Value::Null), None),
+        (&unpinned, starknet_node(&unpinned, succeeded), None),
+        (&unpinned, starknet_node(&unpinned, reverted_too), Some("/calls/execution_status")),
         (&solana, rpc(move |_| failed.clone()), Some("/calls/meta/err")),
         (&sui, sui_node(&sui, &aborted), Some("/transaction/effects/status")),
         (&sui, sui_node(&sui, SUCCEEDED), None),

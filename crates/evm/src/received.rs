@@ -276,6 +276,16 @@ fn word(status: &Cursor<'_, '_>) -> Option<u64> {
     WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, number)| *number)
 }
 
+/// Returns whether a status says that a transaction failed: by a word for it, as [`calls_status`] takes them, by zero in any form, or by
+/// `false`. Libraries write it in all of these. What is none of them does not say so.
+#[must_use]
+pub fn is_failure(status: &Cursor<'_, '_>) -> bool {
+    match word(status) {
+        Some(number) => number == REVERTED,
+        None => written(status) == Ok(0) || status.bool() == Ok(false),
+    }
+}
+
 /// Reads a number that is written as a JSON integer, as hex text or as decimal text.
 fn written(cursor: &Cursor<'_, '_>) -> Result<u64, Refusal> {
     match cursor.text() {

@@ -174,8 +174,11 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
 
 /// A case, the member of a transaction's JSON that states its outcome, the place of the outcome, and the member of one that succeeded and of
 /// one that failed. No JSON of a transaction on Solana or a Bitcoin-like chain is read.
-const OUTCOMES: [(&str, &str, &str, [&str; 2]); 4] = [
+const OUTCOMES: [(&str, &str, &str, [&str; 2]); 9] = [
     ("evm-token-approval-exact", "status", "/status", [r#""0x1""#, r#""0x0""#]),
+    ("evm-token-approval-exact", "status", "/status", ["1", "0"]),
+    ("evm-token-approval-exact", "status", "/status", ["true", "false"]),
+    ("evm-token-approval-exact", "status", "/status", [r#""success""#, r#""reverted""#]),
     ("tron-token-approval-exact", "ret", "/ret/0/contractRet", [r#"[{"contractRet":"SUCCESS"}]"#, r#"[{"contractRet":"OUT_OF_ENERGY"}]"#]),
     ("starknet-approval-exact", "execution_status", "/execution_status", [r#""SUCCEEDED""#, r#""REVERTED""#]),
     (
@@ -184,6 +187,8 @@ const OUTCOMES: [(&str, &str, &str, [&str; 2]); 4] = [
         "/effects/status/status",
         [r#"{"status":{"status":"success"}}"#, r#"{"status":{"status":"failure","error":"MoveAbort"}}"#],
     ),
+    ("sui-native", "effects", "/effects/status/success", [r#"{"status":{"success":true}}"#, r#"{"status":{"success":false}}"#]),
+    ("sui-native", "status", "/status/success", [r#"{"success":true,"error":null}"#, r#"{"success":false,"error":"MoveAbort"}"#]),
 ];
 
 /// The payment of a case, signed, in the JSON of its family's wallets and nodes.

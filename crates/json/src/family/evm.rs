@@ -79,7 +79,7 @@ impl JsonFamily for Evm {
 
     /// A node's transaction has no status. Explorers and applications put the members of its receipt beside its own.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
-        let failed = members.get("status").filter(|status| status.hex_number().is_ok_and(|status| status.is_zero()));
+        let failed = members.get("status").filter(received::is_failure);
         failed.map_or(Ok(()), |status| Err(status.at().refuse(Code::TransactionMismatch)))
     }
 

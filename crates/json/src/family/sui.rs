@@ -81,13 +81,19 @@ impl JsonFamily for Sui {
         Execution::from_json(text)
     }
 
+    /// JSON-RPC writes `{"status": "success"}` in the effects. gRPC and current SDKs write `{"success": true}`, and SDKs also put it beside them.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
-        let Some(effects) = members.get("effects") else { return Ok(()) };
-        let effects = effects.object()?;
-        let Some(status) = effects.get("status") else { return Ok(()) };
-        let status = status.object()?;
-        let outcome = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
-        outcome.map_or(Ok(()), |outcome| Err(outcome.at().refuse(Code::TransactionMismatch)))
+        let effects = members.get("effects").map(|effects| effects.object()).transpose()?;
+        let stated = effects.iter().chain([members]).filter_map(|members| members.get("status"));
+        for status in stated {
+            let status = status.object()?;
+            let in_words = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
+            let failed = in_words.or_else(|| status.get("success").filter(|success| success.bool() != Ok(true)));
+            if let Some(failed) = failed {
+                return Err(failed.at().refuse(Code::TransactionMismatch));
+            }
+        }
+        Ok(())
     }
 
     fn native_payload(_: &SigningRequest<Self::Payload>, unsigned: &Unsigned) -> NativePayload {
