@@ -83,17 +83,10 @@ impl JsonFamily for Sui {
 
     /// JSON-RPC writes `{"status": "success"}` in the effects. gRPC and current SDKs write `{"success": true}`, and SDKs also put it beside them.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
-        let effects = members.get("effects").map(|effects| effects.object()).transpose()?;
-        let stated = effects.iter().chain([members]).filter_map(|members| members.get("status"));
-        for status in stated {
-            let status = status.object()?;
-            let in_words = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
-            let failed = in_words.or_else(|| status.get("success").filter(|success| success.bool() != Ok(true)));
-            if let Some(failed) = failed {
-                return Err(failed.at().refuse(Code::TransactionMismatch));
-            }
+        if let Some(effects) = members.get("effects") {
+            check_status(&effects.object()?)?;
         }
-        Ok(())
+        check_status(members)
     }
 
     fn native_payload(_: &SigningRequest<Self::Payload>, unsigned: &Unsigned) -> NativePayload {
@@ -108,6 +101,15 @@ impl JsonFamily for Sui {
         }
         map.end()
     }
+}
+
+/// Refuses a transaction whose status says that it failed.
+fn check_status(members: &Members<'_, '_>) -> Result<(), Refusal> {
+    let Some(status) = members.get("status") else { return Ok(()) };
+    let status = status.object()?;
+    let in_words = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
+    let failed = in_words.or_else(|| status.get("success").filter(|success| success.bool() != Ok(true)));
+    failed.map_or(Ok(()), |failed| Err(failed.at().refuse(Code::TransactionMismatch)))
 }
 
 /// Reads the epochs and the network in which a payment from the address balance is valid.
