@@ -110,13 +110,16 @@ export interface ReceiptRequirements {
   readonly signer?: string;
 }
 
-/** What the check of a receipt found. */
+/**
+ * What the check of a receipt found. A receipt is free text of whoever wrote it: anybody can compute its digest. Such text is here one plain
+ * word or in quotation marks, cut, and with characters escaped that move or hide what is around them. That does not make it safe as HTML.
+ */
 export interface CheckedReceipt {
   /** Whether everything is as the receipt says. */
   readonly isProven: boolean;
-  /** The program that wrote it, escaped. */
+  /** The program that wrote it, by its own words: quoted, unless it is this version. */
   readonly program: string;
-  /** SHA-256 of what the receipt says, which is what is signed. */
+  /** SHA-256 of what the receipt says, which is what is signed, as the receipt states it: it is right unless `/digest` differs. */
   readonly digest: string;
   /** The public key of the valid signature; null without one. */
   readonly signer: string | null;
@@ -124,7 +127,7 @@ export interface CheckedReceipt {
   readonly verdict: ReceiptVerdict | null;
   /** The limits of the receipt's policy that are not the default ones. */
   readonly ownLimits: readonly { readonly name: string; readonly value: unknown; readonly default: unknown }[];
-  /** What differs: the place in the receipt, what it has there, and what was computed or required. */
+  /** What differs: the place in the receipt, what it has there, and what was computed or required, each quoted. */
   readonly differences: readonly { readonly at: string; readonly receipt: string; readonly computed: string }[];
 }
 

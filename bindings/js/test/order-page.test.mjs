@@ -113,6 +113,15 @@ test("a receipt is written, signed and checked, also by the program", () => {
   }
 });
 
+test("free text of a receipt is quoted", () => {
+  const forged = JSON.parse(new TextDecoder().decode(writeReceipt(first("evm").documents, registry)));
+  forged.program = "<img onerror=x>  \u202esigner";
+  forged.request.sha256 = "a\nb";
+  const { program, differences } = checkReceipt(JSON.stringify(forged), registry);
+  assert.equal(program, '"<img onerror=x> \\u{0020}\\u{202e}signer"');
+  assert.equal(differences.find(({ at }) => at === "/request/sha256").receipt, '"a\\u{000a}b"');
+});
+
 test("a key or a receipt that cannot be used is refused without a part of the key", () => {
   const { documents } = first("evm");
   const isSilent = (error) => error.code === "key_malformed" && error.at === "/key" && !JSON.stringify(error).includes(SEED.slice(0, 16));

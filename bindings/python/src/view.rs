@@ -166,13 +166,13 @@ impl Difference {
     }
 }
 
-/// What the check of a receipt found.
+/// What the check of a receipt found. Text of the receipt is quoted, which does not make it safe as HTML.
 #[pyclass(frozen, get_all, module = "countersign_swap")]
 #[derive(Debug)]
 pub(crate) struct CheckedReceipt {
     /// Whether everything is as the receipt says.
     is_proven: bool,
-    /// The program that wrote it.
+    /// The program that wrote it, by its own words: quoted, unless it is this version.
     program: String,
     /// SHA-256 of what the receipt says, which is what is signed.
     digest: String,

@@ -155,17 +155,12 @@ fn advice(receipt: &Receipt, check: &Check) -> Option<String> {
     // Any other difference means that the file was changed.
     let is_worded = |difference: &Difference| ["/verdict", "/hashes"].iter().any(|part| difference.at.starts_with(part));
     let is_older = !check.is_proven() && receipt.program() != program() && check.differences().iter().all(is_worded);
-    is_older.then(|| format!("the receipt was written by {}, and this is {}: check it with that version", written_by(receipt), program()))
-}
-
-/// The program is free text of whoever wrote the receipt.
-fn written_by(receipt: &Receipt) -> String {
-    if receipt.program() == program() { program() } else { quote_untrusted(receipt.program()) }
+    is_older.then(|| format!("the receipt was written by {}, and this is {}: check it with that version", receipt.written_by(), program()))
 }
 
 fn print(receipt: &Receipt, check: &Check, own_policy: &[OwnLimit], advice: Option<&str>) -> Result<(), Failure> {
     show::field("receipt", if check.is_proven() { "proven" } else { "not proven" })?;
-    show::field("program", &written_by(receipt))?;
+    show::field("program", &receipt.written_by())?;
     show::field("digest", &quote_untrusted(receipt.digest()))?;
     if own_policy.is_empty() {
         show::field("policy", "default")?;
@@ -173,10 +168,10 @@ fn print(receipt: &Receipt, check: &Check, own_policy: &[OwnLimit], advice: Opti
     own_policy.iter().try_for_each(|limit| show::field("policy", &limit.to_string()))?;
     let unsigned = if receipt.has_signature() { "none: the signature is not valid" } else { "none: the receipt is not signed" };
     show::field("signer", check.signer().unwrap_or(unsigned))?;
-    for Difference { at, receipt, computed, .. } in check.differences() {
-        show::field("at", &quote_untrusted(at))?;
-        show::field("receipt", &quote_untrusted(receipt))?;
-        show::field("computed", &quote_untrusted(computed))?;
+    for Difference { at, receipt, computed, .. } in check.differences().iter().map(Difference::quoted) {
+        show::field("at", &at)?;
+        show::field("receipt", &receipt)?;
+        show::field("computed", &computed)?;
     }
     advice.iter().try_for_each(|advice| show::field("advice", advice))?;
     if !check.is_proven() {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use countersign::json::{self, At};
+use countersign::text::quote_untrusted;
 use countersign::{Policy, Refusal, Registry, Unsigned, number};
 use serde::Serialize;
 
@@ -96,14 +97,17 @@ pub fn order_page(
 }
 
 /// What a check of a receipt found, with what the receipt says.
+///
+/// A receipt is free text of whoever wrote it: anybody can compute its digest. Here such text is one plain word or quoted, cut, and without
+/// characters that forge the display ([`countersign::text::quote_untrusted`]). That does not make it safe as HTML.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CheckedReceipt {
     /// Whether everything is as the receipt says.
     pub is_proven: bool,
-    /// The program that wrote the receipt.
+    /// The program that wrote the receipt: its own words, quoted if it is not this version.
     pub program: String,
-    /// SHA-256 of the receipt's body, in hex.
+    /// SHA-256 of the receipt's body in hex, as the receipt states it. It is right unless `/digest` differs.
     pub digest: String,
     /// The public key of the valid signature, in hex; `None` without one.
     pub signer: Option<String>,
@@ -111,7 +115,7 @@ pub struct CheckedReceipt {
     pub verdict: Option<Verdict>,
     /// The limits of the receipt's policy that are not the default ones.
     pub own_limits: Vec<OwnLimit>,
-    /// What differs.
+    /// What differs. Each part is quoted.
     pub differences: Vec<Difference>,
 }
 
@@ -144,11 +148,11 @@ pub fn check_receipt(bytes: &[u8], registry: &Registry, policy: Option<&Policy>,
     };
     Ok(CheckedReceipt {
         is_proven: check.is_proven(),
-        program: receipt.program().to_owned(),
-        digest: receipt.digest().to_owned(),
+        program: receipt.written_by(),
+        digest: quote_untrusted(receipt.digest()),
         signer: check.signer().map(str::to_owned),
         verdict: check.is_proven().then(|| receipt.verdict().clone()),
         own_limits: receipt.own_limits(),
-        differences: check.differences().to_vec(),
+        differences: check.differences().iter().map(Difference::quoted).collect(),
     })
 }

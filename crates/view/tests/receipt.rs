@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use countersign::{Code, Policy, Registry};
 use countersign_testkit::{Case, Tree, all_fixtures, fixture, registry_with};
+use countersign_view::border;
 use countersign_view::receipt::{Documents, MAX_BYTES, Receipt, ReceiptKey, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -241,6 +242,38 @@ fn malformed_receipts_have_a_code_and_a_place() {
         ("/digest", json!(null), Code::MissingField, "/digest"),
     ] {
         assert_eq!(refused(pointer, value), (code, at.to_owned()), "{pointer}");
+    }
+}
+
+/// Anybody can compute a digest, so a receipt is free text wherever it differs, and its program even where it does not.
+#[test]
+fn free_text_of_a_receipt_is_quoted_in_every_language() {
+    let forged = "<img onerror=x>  \u{202e}signer\nproven\"";
+    let quoted = r#""<img onerror=x> \u{0020}\u{202e}signer\u{000a}proven\u{0022}""#;
+    let registry = case().registry;
+    let check = |receipt: &[u8]| border::check_receipt(receipt, registry, None, None).unwrap();
+    let own = check(&signed().to_json());
+    assert!(own.is_proven && own.program == format!("countersign {}", env!("CARGO_PKG_VERSION")) && own.digest.len() == 64, "{own:?}");
+    // With the right digest, and without a signature, it is proven.
+    let mut json: Json = serde_json::from_slice(&receipt_of(&case(), &Policy::default()).to_json()).unwrap();
+    json["program"] = json!(forged);
+    let computed = Receipt::from_json(json.to_string().as_bytes()).unwrap().check(registry, None).differences()[0].computed.clone();
+    json["digest"] = json!(computed);
+    let proven = check(json.to_string().as_bytes());
+    assert!(proven.is_proven && proven.program == quoted, "{proven:?}");
+    json["digest"] = json!(forged);
+    json["hashes"] = json!({ forged: forged });
+    json["request"]["sha256"] = json!(forged);
+    let differs = check(json.to_string().as_bytes());
+    assert_eq!((differs.is_proven, &*differs.digest), (false, quoted));
+    assert!(differs.differences.len() >= 3, "{differs:?}");
+    for difference in &differs.differences {
+        for text in [&difference.at, &difference.receipt, &difference.computed] {
+            let is_harmless = text
+                .chars()
+                .all(|character| character == ' ' || !(character.is_whitespace() || character.is_control() || character == '\u{202e}'));
+            assert!(is_harmless && !text.contains("  ") && text.chars().count() < 200, "{text}");
+        }
     }
 }
 

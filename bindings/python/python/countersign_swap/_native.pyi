@@ -755,13 +755,13 @@ class Difference:
 
 @final
 class CheckedReceipt:
-    """What the check of a receipt found."""
+    """What the check of a receipt found. Text of the receipt is quoted, which does not make it safe as HTML."""
     @property
     def is_proven(self) -> bool:
         """Whether everything is as the receipt says."""
     @property
     def program(self) -> str:
-        """The program that wrote it."""
+        """The program that wrote it, by its own words: quoted, unless it is this version."""
     @property
     def digest(self) -> str:
         """SHA-256 of what the receipt says, which is what is signed."""

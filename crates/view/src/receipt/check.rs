@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use countersign::text::quote_untrusted;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -13,7 +14,7 @@ pub struct Check {
     pub(super) signer: Option<String>,
 }
 
-/// A difference between a receipt and what was computed again.
+/// A difference between a receipt and what was computed again. What the receipt has is text of whoever wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
@@ -35,6 +36,15 @@ pub struct OwnLimit {
     pub value: Json,
     /// The value of the default policy.
     pub default: Json,
+}
+
+impl Difference {
+    /// Returns the same difference as people may see it: each part is quoted like other untrusted text, and cut.
+    #[must_use]
+    pub fn quoted(&self) -> Self {
+        let Self { at, receipt, computed } = self;
+        Self { at: quote_untrusted(at), receipt: quote_untrusted(receipt), computed: quote_untrusted(computed) }
+    }
 }
 
 impl fmt::Display for OwnLimit {

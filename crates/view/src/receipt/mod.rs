@@ -16,6 +16,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign::json::{self, At, Cursor, Members, Value};
+use countersign::text::quote_untrusted;
 use countersign::wire::Read as _;
 use countersign::{Code, CreateOrder, Policy, Proposal, Refusal, Registry, Verified};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
@@ -316,10 +317,16 @@ impl Receipt {
         Policy::from_json(self.body.policy.as_bytes()).unwrap_or_default()
     }
 
-    /// Returns the program that wrote the receipt.
+    /// Returns the program that wrote the receipt: free text of whoever wrote it. [`Receipt::written_by`] is for people.
     #[must_use]
     pub fn program(&self) -> &str {
         &self.body.program
+    }
+
+    /// Returns the program that wrote the receipt as people may see it: quoted like other untrusted text, unless it is this program.
+    #[must_use]
+    pub fn written_by(&self) -> String {
+        if self.program() == program() { program() } else { quote_untrusted(self.program()) }
     }
 
     /// Returns the verdict. It is only a statement until [`Receipt::check`] has proven it.
