@@ -43,6 +43,9 @@ pub struct Endpoint {
     queue: RequestQueue,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
     identity: Mutex<Option<(ReadRequest, Answer)>>,
+    /// Whether the owner can move it to another chain at any time: a wallet's own connection, to which hosts give a name that no server has
+    /// (`.invalid`, RFC 2606). It is asked for its chain in every round.
+    can_move: bool,
 }
 
 impl fmt::Debug for Endpoint {
@@ -96,8 +99,9 @@ impl Endpoint {
         // Each port of this machine may be another node.
         let is_local = url.scheme() == "http";
         let provider = if is_local { host.clone() } else { url.host_str().unwrap_or_default().to_owned() };
+        let can_move = url.host_str().is_some_and(|host| host.ends_with(".invalid"));
         let (name, queue, identity) = (host.clone(), RequestQueue::default(), Mutex::default());
-        Ok(Self { url, authorization, name, provider, keys, host, is_rpc, queue, identity })
+        Ok(Self { url, authorization, name, provider, keys, host, is_rpc, queue, identity, can_move })
     }
 
     /// Says who runs the endpoint. By default that is its host: endpoints of one provider count once. On this machine, each port is a
@@ -170,13 +174,14 @@ impl<T> Copy for Caller<'_, T> {}
 
 impl<T: Transport> Caller<'_, T> {
     /// Sends what a reader asks, and returns the answers as they came. The first request is the one for the chain's identity, which is
-    /// sent once.
+    /// sent once to an endpoint that cannot move.
     pub(crate) async fn ask(&self, requests: &[ReadRequest]) -> Vec<Answer> {
         let identity = || self.endpoint.identity.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = identity().as_ref().filter(|(request, _)| requests.first() == Some(request)).map(|(_, answer)| answer.clone());
         let Some(kept) = kept else {
             let answers = self.exchange_idle(requests).await;
             if let (Some(request), Some(answer)) = (requests.first(), answers.first())
+                && !self.endpoint.can_move
                 && may_be_kept(request, answer)
             {
                 *identity() = Some((request.clone(), answer.clone()));

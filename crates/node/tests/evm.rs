@@ -3,7 +3,8 @@
 use crate::support;
 
 use countersign::chains::UnixTime;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use countersign::evm::alloy_primitives::{Address, B256, U256, hex};
 use countersign::evm::read;
@@ -16,7 +17,8 @@ use countersign::{
 };
 use countersign_client::TransportErrorKind;
 use countersign_client::driver::Chains as _;
-use countersign_node::NodeError;
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes};
+use countersign_testkit::registry;
 use serde_json::{Value, json};
 use support::{Chain, INITIATED, LATEST, NOW, SECRET, hash_of, id, judged, log, nodes, redeemed_data, shows_no_key, terms};
 
@@ -71,6 +73,24 @@ async fn three_round_trips_per_endpoint_and_its_identity_in_the_first() {
     assert_eq!(seen[0].1, "eth_chainId");
     let reads: Vec<_> = seen.iter().filter(|(_, method, _)| method == "eth_call" || method == "eth_getProof").collect();
     assert!(reads.iter().all(|(_, _, params)| params.as_array().unwrap().last().unwrap()["requireCanonical"] == true));
+}
+
+/// The owner of a wallet moves it to another chain whenever an application asks for that.
+#[tokio::test(start_paused = true)]
+async fn a_wallet_connection_is_asked_for_its_chain_in_every_round() {
+    let is_elsewhere = Arc::new(AtomicBool::new(false));
+    let moved = Arc::clone(&is_elsewhere);
+    let chain = chain().lying(move |_, method, _| (method == "eth_chainId" && moved.load(Ordering::Relaxed)).then(|| json!("0x2105")));
+    let wallet = Endpoint::parse("https://provider-1.ethereum.invalid/").unwrap();
+    let nodes = Nodes::new(chain, NodeConfig::new().with("ethereum", Endpoints::new(vec![wallet]).unwrap()), registry());
+    let terms = terms();
+    let ethereum = nodes.evm("ethereum").unwrap();
+    let first = ethereum.htlc(&terms.destination).await.unwrap().state();
+    is_elsewhere.store(true, Ordering::Relaxed);
+    let elsewhere = ethereum.htlc(&terms.destination).await.unwrap_err();
+    assert_eq!(elsewhere.code().name(), "node_wrong_chain");
+    is_elsewhere.store(false, Ordering::Relaxed);
+    assert_eq!(ethereum.htlc(&terms.destination).await.unwrap().state(), first);
 }
 
 #[tokio::test(start_paused = true)]
