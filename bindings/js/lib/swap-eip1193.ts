@@ -11,6 +11,14 @@ interface Retrying {
   request(request: object, options: { readonly retryCount: number }): Promise<unknown>;
 }
 
+/** A prompt of the wallet. */
+interface Prompt {
+  /** The signals of all who have asked for it. */
+  readonly waiting: AbortSignal[];
+  /** The hash of the transaction. */
+  readonly sent: Promise<unknown>;
+}
+
 /** Thrown by a {@link Signer} that has neither signed nor sent anything, so that it can be asked again. */
 export class NothingSent extends Error {
   override readonly name = "NothingSent";
@@ -18,7 +26,8 @@ export class NothingSent extends Error {
 
 /**
  * Signs with a browser wallet (EIP-1193, EIP-6963). It signs messages; transactions it sends by itself, with its own nonce and fees:
- * payments, redemptions and refunds. A prompt of the wallet cannot be taken back: one that is confirmed hours later is sent then.
+ * payments, redemptions and refunds. No prompt is opened for what is not needed any more. One that is open cannot be taken back: if it is
+ * confirmed hours later, the wallet sends it then.
  *
  * @param by - Who signs messages. Name a contract wallet whose signature is as short as a key's, such as a Safe with one owner.
  */
@@ -26,8 +35,8 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
   // Clients of viem send a request that failed again, and the wallet could pay with each. Providers ignore the option.
   const once = { retryCount: 0 };
   const ask = (method: string, params: readonly unknown[]) => (provider as unknown as Retrying).request({ method, params }, once);
-  /** Prompts that are still open, by order and purpose: the machine asks again, and the wallet must not send twice. */
-  const prompts = new Map<string, Promise<unknown>>();
+  /** Prompts that are open or about to be: the machine asks again, and the wallet must not send twice. */
+  const prompts = new Map<string, Prompt>();
 
   /** Returns what the wallet is asked to send. */
   const transaction = async (value: string): Promise<readonly unknown[]> => {
@@ -37,17 +46,24 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
     return [Object.fromEntries(FIXED.map((name) => [name, whole[name]]))];
   };
   /** Has the wallet send a transaction once, however often that is asked for while its prompt is open. */
-  const sendOnce = async (value: string, { orderId, purpose, signal }: SigningTask) => {
-    const key = `${orderId} ${purpose}`;
-    const open = prompts.get(key) ?? ask("eth_sendTransaction", await certain(() => transaction(value)));
-    prompts.set(key, open);
-    try {
-      await abortable(open, signal);
-    } catch (error) {
-      if (!signal.aborted) prompts.delete(key);
-      throw error;
+  const sendOnce = (name: string, value: string, { orderId, purpose, signal }: SigningTask): Prompt => {
+    const key = `${orderId} ${purpose} ${name}`;
+    const open = prompts.get(key);
+    if (open) {
+      open.waiting.push(signal);
+      return open;
     }
-    prompts.delete(key);
+    const waiting = [signal];
+    const send = async () => {
+      const params = await certain(() => transaction(value));
+      // A wallet that is locked says its chain when it is unlocked, which can be hours later.
+      if (waiting.every(({ aborted }) => aborted)) throw new NothingSent("the transaction is not needed any more");
+      return ask("eth_sendTransaction", params);
+    };
+    // Noted before anything is waited for.
+    const prompt = { waiting, sent: send().finally(() => prompts.delete(key)) };
+    prompts.set(key, prompt);
+    return prompt;
   };
   return async (unsigned: UnsignedOrder, task: SigningTask) => {
     const open = unsigned.requests.filter(({ name }) => unsigned.missing.includes(name));
@@ -57,7 +73,7 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
       // An approval has to be in a block before what it is for. That takes as long as the owner takes, so everything is then looked at again:
       // the deadline, the record, and whether a message is enough.
       await certain(async () => {
-        for (const { native } of approvals) await mined(ask, await ask("eth_sendTransaction", await transaction(native.value)), task.signal);
+        for (const { name, native } of approvals) await mined(ask, await sendOnce(name, native.value, task).sent, task.signal);
       });
       return "again";
     }
@@ -67,7 +83,10 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
     }
     const call = open.find(({ name }) => name === "initiate" || task.purpose !== "funding");
     if (call?.native.kind !== "evm_transaction") throw new NothingSent("the order has no transaction that a wallet could send");
-    await sendOnce(call.native.value, task);
+    const { sent, waiting } = sendOnce(call.name, call.native.value, task);
+    await sent;
+    // It is told however late it is: a redemption shows the secret. But once, so of those who have given up the last one tells it.
+    if (task.signal.aborted && waiting.at(-1) !== task.signal) throw new Error("the wallet was asked again for what it has sent");
     return "sent";
   };
 }
@@ -79,15 +98,6 @@ async function certain<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw new NothingSent(error instanceof Error ? error.message : String((error as { message?: unknown } | null)?.message), { cause: error });
   }
-}
-
-/** Waits for the wallet, unless nobody waits for the signature any longer. */
-async function abortable(open: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  // One that nobody waits for may fail in silence.
-  open.catch(() => undefined);
-  signal.throwIfAborted();
-  const aborted = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
-  await Promise.race([open, aborted]);
 }
 
 /** Waits until a transaction is in a block. */

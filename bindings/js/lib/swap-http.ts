@@ -36,8 +36,6 @@ export class Connections {
   /** What the machine is told: URLs alone. */
   readonly document: Readonly<Record<string, unknown>>;
   readonly #providers = new Map<string, ChainProvider>();
-  /** The chain on which each provider was when it was first asked. */
-  readonly #chains = new Map<ChainProvider, string>();
   readonly #fetch: typeof fetch;
 
   constructor(nodes: Readonly<Record<string, ChainEndpoints>>, send?: typeof fetch) {
@@ -64,12 +62,20 @@ export class Connections {
     this.document = Object.fromEntries(Object.entries(nodes).map(([chain, given]) => [chain, read(chain, given)]));
   }
 
-  /** Sends a request once. Never throws. */
+  /** Sends a request once, and replies in time whatever the other side does. Never throws. */
   async send(need: HttpNeed, body: Uint8Array | undefined, withdrawn: AbortSignal): Promise<HttpReply> {
-    const signal = AbortSignal.any([withdrawn, AbortSignal.timeout(TIMEOUT)]);
+    const stop = new AbortController();
+    const { signal } = stop;
+    const end = () => stop.abort();
+    // Not AbortSignal.timeout in AbortSignal.any: Node 20 collects the former as garbage, and it never aborts then.
+    const timer = setTimeout(end, TIMEOUT);
+    withdrawn.addEventListener("abort", end, { once: true });
     try {
       const provider = this.#providers.get(new URL(need.url).origin);
-      return await (provider ? this.#ask(provider, body, signal) : this.#exchange(need, body, signal));
+      const reply = provider ? this.#ask(provider, body) : this.#exchange(need, body, signal);
+      // Providers take no signal, and a `fetch` of the wallet's own may ignore it.
+      const late = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+      return await Promise.race([reply, late]);
     } catch (error) {
       if (signal.aborted) return { json: { failed: "timeout", detail: "no complete response in time" } };
       // Anything can be thrown. Not the message: that of some HTTP stacks has the URL, which can contain a key.
@@ -78,21 +84,25 @@ export class Connections {
       const failed = typeof code === "string" && NOTHING_SENT.includes(code) ? "connect" : "interrupted";
       const detail = [code, name].find((word) => typeof word === "string") ?? "the request failed";
       return { json: { failed, detail: detail as string } };
+    } finally {
+      clearTimeout(timer);
+      withdrawn.removeEventListener("abort", end);
     }
   }
 
-  /** Answers from a provider, as long as it is on the chain on which it was first: a wallet can change that at any time. */
-  async #ask(provider: ChainProvider, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+  /**
+   * Answers from a provider, as long as it stays on its chain: a wallet can change that at any time. Which chain it is, the machine asks in
+   * every request to a host that no server has.
+   */
+  async #ask(provider: ChainProvider, body: Uint8Array | undefined): Promise<HttpReply> {
     const chain = async () => {
-      // Only EVM providers know the method; the others' chain is part of what is read.
+      // Only EVM providers know the method.
       const id = await settled(() => provider.request({ method: "eth_chainId", params: [] } as never));
       return typeof id === "string" ? BigInt(id).toString() : "";
     };
     const before = await chain();
-    const first = this.#chains.get(provider) ?? before;
-    this.#chains.set(provider, first);
-    const reply = await ask(provider, body, signal);
-    if (before !== first || (await chain()) !== first) return { json: { failed: "interrupted", detail: "the wallet is on another chain" } };
+    const reply = await ask(provider, body);
+    if ((await chain()) !== before) return { json: { failed: "interrupted", detail: "the wallet changed its chain" } };
     return reply;
   }
 
@@ -119,7 +129,8 @@ export class Connections {
       if (done) break;
       if (!ArrayBuffer.isView(value)) throw new TypeError("a part of the body is not bytes");
       length += value.byteLength;
-      if (length > MAX_BODY) {
+      // Nobody waits any more for what comes after the abort.
+      if (signal.aborted || length > MAX_BODY) {
         await reader.cancel();
         return { json: { failed: "too_large", detail: `more than ${MAX_BODY} bytes` } };
       }
@@ -152,12 +163,11 @@ interface JsonRpcCall {
 }
 
 /** Answers a JSON-RPC request, or a batch of them, from a provider. */
-async function ask(provider: ChainProvider, body: Uint8Array | undefined, signal: AbortSignal): Promise<HttpReply> {
+async function ask(provider: ChainProvider, body: Uint8Array | undefined): Promise<HttpReply> {
   if (!body) throw new TypeError("a provider answers JSON-RPC calls, and this chain has none");
   const calls = JSON.parse(new TextDecoder().decode(body)) as JsonRpcCall | JsonRpcCall[];
-  const answers = Array.isArray(calls) ? Promise.all(calls.map((one) => answer(provider, one))) : answer(provider, calls);
-  const late = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
-  return { json: { status: 200, headers: [] }, body: new TextEncoder().encode(jsonText(await Promise.race([answers, late]))) };
+  const answers = await (Array.isArray(calls) ? Promise.all(calls.map((one) => answer(provider, one))) : answer(provider, calls));
+  return { json: { status: 200, headers: [] }, body: new TextEncoder().encode(jsonText(answers)) };
 }
 
 async function answer(provider: ChainProvider, { id, method, params }: JsonRpcCall): Promise<object> {

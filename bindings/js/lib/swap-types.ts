@@ -131,7 +131,7 @@ export interface SigningTask {
   readonly account: string;
   /** The id of the payment that this one replaces for a higher fee, with the same coins: only on Bitcoin-like chains. */
   readonly replaces?: string;
-  /** Aborted when the signatures are not needed any more. */
+  /** Aborted when the signatures are not needed any more. A wallet that sends by itself may be doing so: return `sent` once it has. */
   readonly signal: AbortSignal;
 }
 

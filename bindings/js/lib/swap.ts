@@ -62,7 +62,10 @@ interface Call {
   orderId?: string | undefined;
   /** Whether its order is prepared again, because its signer did something else first. */
   again: boolean;
-  /** Starts it anew: the same call as before, so that nothing is done that its owner did not ask for. */
+  /**
+   * Starts it anew: the same call as before, so that nothing is done that its owner did not ask for. A question has none: it ends with its
+   * own answer, and hears nothing else.
+   */
   readonly restart?: Restart;
   /** What its owner's consent returned that is no answer. */
   noAnswer: CountersignError | undefined;
@@ -255,9 +258,12 @@ export class Swaps {
     clearTimeout(this.#timer);
     if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#wake(), Math.min(Math.max(wakeAt - now(), 0), MAX_WAIT));
     for (const event of events) {
-      const one = "call" in event && Object.hasOwn(event, "call") ? this.#calls.get(event.call) : undefined;
-      if (one) this.#answer(one, event as Extract<MachineEvent, { readonly call: number }>);
-      else for (const each of this.#calls.values()) if (!("orderId" in event) || each.orderId === event.orderId) each.hear(event);
+      if ("call" in event && Object.hasOwn(event, "call")) {
+        const one = this.#calls.get(event.call);
+        if (one) this.#answer(one, event);
+        continue;
+      }
+      for (const each of this.#calls.values()) if (each.restart && (!("orderId" in event) || each.orderId === event.orderId)) each.hear(event);
     }
   }
 
@@ -355,7 +361,8 @@ export class Swaps {
     const result: unknown = await settle(() => signer(unsigned, task));
     if (result === "sent") return { sent: true };
     if (result === "again") {
-      if (one) one.again = true;
+      // Without this need, the order is prepared again anyway.
+      if (one && !task.signal.aborted) one.again = true;
       return { not_signed: "something else was done first" };
     }
     if (result instanceof Error) return didNot("sign", result).reply;

@@ -15,12 +15,12 @@ const TABLE = JSON.parse(readFileSync(join(HERE, "..", "hostile.json"), "utf8"))
 const outfile = join(mkdtempSync(join(tmpdir(), "countersign-hostile-")), "swap.mjs");
 process.on("exit", () => rmSync(join(outfile, ".."), { recursive: true, force: true }));
 const glue = join(HERE, "test", "scripted-glue.mjs");
-const contents = ["swap", "swap-files", "module", "signing", "output", "error"].map((name) => `export * from "./lib/${name}.ts";`).join("\n") + `\nexport * from "countersign-glue";`;
+const contents = ["swap", "swap-files", "swap-http", "module", "signing", "output", "error"].map((name) => `export * from "./lib/${name}.ts";`).join("\n") + `\nexport * from "countersign-glue";`;
 await build({
   stdin: { contents, resolveDir: HERE, loader: "ts" }, bundle: true, format: "esm", platform: "node", target: "es2022", outfile, logLevel: "error",
   alias: { "countersign-glue": glue }, keepNames: true,
 });
-const { CountersignError, NothingSent, ORDER, Swaps, eip1193Signer, fileStore, inWholeUnits, loaded, memoryStore, script } = await import(pathToFileURL(outfile));
+const { Connections, CountersignError, NothingSent, ORDER, Swaps, eip1193Signer, fileStore, inWholeUnits, loaded, memoryStore, script } = await import(pathToFileURL(outfile));
 loaded({ __wbindgen_start() {}, memory: { buffer: { byteLength: 0 } } });
 
 const NEEDS = {
@@ -182,6 +182,53 @@ test("a signer that did something else first is asked by the same call again", a
   } finally {
     script.needs = {};
   }
+});
+
+test("a question is answered by its own answer alone", async () => {
+  script.need = NEEDS.consent;
+  // A call that has ended has no number any more, and an event of another version may have neither a call nor an order.
+  const others = () => [{ event: "phrase_created" }, { event: "quoted", call: 99, solver_id: "another" }, { event: "listed", call: 99, orders: [1] }];
+  let agree;
+  const swaps = await open({ consent: () => new Promise((resolve) => (agree = resolve)) });
+  const changes = swaps.create(wish);
+  script.events = others();
+  assert.deepEqual(await within(swaps.list()), []);
+  script.events = others();
+  assert.equal((await within(swaps.quote(wish))).solverId, "solver");
+  agree(true);
+  assert.deepEqual((await within(changesOf(changes))).map(({ event }) => event), ["phrase_created", "created", "phrase_created", "stopped"]);
+  await swaps.close();
+});
+
+/** Has a need withdrawn that a signer works on, and returns what the machine hears of the signer afterwards. */
+async function heardLate(sign, isAtWork, end) {
+  script.need = { ...NEEDS.sign, purpose: "redemption" };
+  const swaps = await open({ signers: { base: sign } });
+  const changes = changesOf(swaps.create(wish));
+  while (!isAtWork()) await within(new Promise((resolve) => setTimeout(resolve, 1)));
+  script.withdrawn = [1];
+  await within(swaps.list());
+  end();
+  const last = (await within(changes)).at(-1);
+  await swaps.close();
+  return JSON.parse(last.reason);
+}
+
+test("what a signer says late reaches the machine", async () => {
+  for (const [result, heard] of [["sent", { sent: true }], ["again", { not_signed: "something else was done first" }]]) {
+    let end;
+    let aborted;
+    script.started = [];
+    const sign = (_, { signal }) => new Promise((resolve) => ([end, aborted] = [resolve, signal]));
+    assert.deepEqual(await heardLate(sign, () => end, () => end(result)), heard);
+    assert.ok(aborted.aborted);
+    // Nothing is begun again for a need that is over.
+    assert.deepEqual(script.started, ["create"]);
+  }
+  script.transaction = TRANSACTION;
+  let confirm;
+  const wallet = walletWith(() => new Promise((resolve) => (confirm = resolve)));
+  assert.deepEqual(await heardLate(eip1193Signer(wallet), () => confirm, () => confirm("0xhash")), { sent: true });
 });
 
 test("a signer that uses its order up may have sent it, and ends no other swap", async () => {
@@ -358,6 +405,132 @@ test("a prompt that is open is not opened again", async () => {
   setTimeout(() => confirm("0xhash"), 50);
   assert.deepEqual(await replyOf("sign", { signers: { base: signer } }, { purpose: "redemption" }), { sent: true });
   assert.equal(asked.filter(([method]) => method === "eth_sendTransaction").length, 1);
+});
+
+/** A wallet that is locked: it does not say its chain before somebody unlocks it. */
+function lockedWallet() {
+  let unlock;
+  const unlocked = new Promise((resolve) => (unlock = resolve));
+  const prompts = [];
+  const request = async ({ method }) => {
+    if (method === "eth_chainId") return unlocked;
+    if (method === "eth_getTransactionReceipt") return { status: "0x1" };
+    return prompts.push(method) && "0xhash";
+  };
+  return { wallet: { request }, prompts, unlock: () => unlock("0x2105") };
+}
+const orderOf = (...names) => ({ requests: names.map((name) => ({ name, native: { kind: "evm_transaction", value: JSON.stringify(TRANSACTION) } })), missing: names });
+
+test("a locked wallet asks once when it is unlocked, however often it was asked", async () => {
+  for (const [order, purpose, prompted, result] of [[orderOf("redeem"), "redemption", 1, "sent"], [orderOf("approval_reset", "approval", "initiate"), "funding", 2, "again"]]) {
+    const { wallet, prompts, unlock } = lockedWallet();
+    const signer = eip1193Signer(wallet);
+    // The machine gives each need two minutes, and then asks again.
+    const needs = [1, 2, 3].map(() => new AbortController());
+    const signed = needs.map(({ signal }) => signer(order, { orderId: ORDER, purpose, signal }));
+    needs[0].abort();
+    needs[1].abort();
+    unlock();
+    assert.equal(await within(signed[2]), result);
+    assert.deepEqual(prompts, new Array(prompted).fill("eth_sendTransaction"));
+    // Afterwards it is asked again.
+    assert.equal(await within(signer(order, { orderId: ORDER, purpose, signal: new AbortController().signal })), result);
+    assert.equal(prompts.length, 2 * prompted);
+    // One transaction is told once.
+    assert.deepEqual((await within(Promise.allSettled(signed))).map(({ status }) => status), ["rejected", "rejected", "fulfilled"]);
+  }
+});
+
+test("a wallet that is unlocked when nobody waits any more asks for nothing", async () => {
+  for (const [order, purpose] of [[orderOf("redeem"), "redemption"], [orderOf("initiate"), "funding"], [orderOf("approval", "initiate"), "funding"]]) {
+    const { wallet, prompts, unlock } = lockedWallet();
+    const signer = eip1193Signer(wallet);
+    const withdrawn = new AbortController();
+    const signed = signer(order, { orderId: ORDER, purpose, signal: withdrawn.signal });
+    withdrawn.abort();
+    unlock();
+    await assert.rejects(within(signed), { name: "NothingSent" });
+    assert.deepEqual(prompts, [], purpose);
+  }
+  // The same after the end of everything, by the loop itself.
+  script.transaction = TRANSACTION;
+  script.need = NEEDS.sign;
+  const { wallet, prompts, unlock } = lockedWallet();
+  const swaps = await open({ signers: { base: eip1193Signer(wallet) } });
+  const changes = swaps.create(wish);
+  await within(changes.next());
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await swaps.close();
+  unlock();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual(prompts, []);
+});
+
+// ---- Connections.
+
+/** Sends calls through an endpoint of a chain. Returns the reply, with the results of the calls. */
+async function sentTo(connections, methods, signal = new AbortController().signal) {
+  const calls = methods.map((method, id) => ({ jsonrpc: "2.0", id, method, params: [] }));
+  const url = typeof connections.document.base[0] === "string" ? connections.document.base[0] : "https://node.example/";
+  const { json, body } = await connections.send({ kind: "http", method: "POST", url, headers: [] }, bytes(JSON.stringify(calls)), signal);
+  return body ? { ...json, results: JSON.parse(new TextDecoder().decode(body)).map(({ result }) => result ?? null) } : json;
+}
+
+test("a provider that fails, or is on another chain, is used again once it is on the right one", async () => {
+  let chain;
+  let moveTo;
+  const request = async ({ method }) => {
+    if (chain === undefined) throw Object.assign(new Error("locked"), { code: -32002 });
+    if (method === "eth_chainId") return chain;
+    chain = moveTo ?? chain;
+    return "0x7";
+  };
+  const connections = new Connections({ base: { request } });
+  // Which chain an answer is about, the machine asks in every round.
+  const asked = () => within(sentTo(connections, ["eth_chainId", "eth_gasPrice"]));
+  assert.deepEqual((await asked()).results, [null, null]);
+  for (chain of ["0x1", "0x2105", "0x1", "0x2105"]) assert.deepEqual((await asked()).results, [chain, "0x7"]);
+  // What comes while it moves is of no chain.
+  moveTo = "0x1";
+  assert.deepEqual(await asked(), { failed: "interrupted", detail: "the wallet changed its chain" });
+  [chain, moveTo] = ["0x2105", undefined];
+  assert.deepEqual((await asked()).results, ["0x2105", "0x7"]);
+});
+
+test("nothing that never answers holds a need for ever", async (context) => {
+  const never = () => new Promise(() => {});
+  const silent = [
+    new Connections({ base: { request: never } }),
+    new Connections({ base: { request: async ({ method }) => (method === "eth_chainId" ? never() : "0x7") } }),
+    new Connections({ base: { request: async ({ method }) => (method === "eth_chainId" ? "0x1" : never()) } }),
+    // A wallet's own `fetch` that ignores the signal.
+    new Connections({ base: "https://node.example" }, never),
+    new Connections({ base: "https://node.example" }, async () => answer(200, {}, { getReader: () => ({ read: never }) })),
+  ];
+  for (const connections of silent) {
+    const withdrawn = new AbortController();
+    const sent = sentTo(connections, ["eth_gasPrice"], withdrawn.signal);
+    setTimeout(() => withdrawn.abort(), 5);
+    assert.equal((await within(sent)).failed, "timeout");
+  }
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  for (const connections of silent) {
+    const sent = sentTo(connections, ["eth_gasPrice"]);
+    context.mock.timers.tick(20_000);
+    assert.equal((await sent).failed, "timeout");
+  }
+});
+
+test("a body that is sent for ever by a fetch that ignores its signal is not read for ever", async () => {
+  const read = async () => (await new Promise((resolve) => setTimeout(resolve, 1)), { done: false, value: new Uint8Array(1) });
+  let isCancelled;
+  const cancelled = new Promise((resolve) => (isCancelled = resolve));
+  const connections = new Connections({ base: "https://node.example" }, async () => answer(200, {}, { getReader: () => ({ read, cancel: async () => isCancelled() }) }));
+  const withdrawn = new AbortController();
+  const sent = sentTo(connections, ["eth_gasPrice"], withdrawn.signal);
+  setTimeout(() => withdrawn.abort(), 5);
+  assert.equal((await within(sent)).failed, "timeout");
+  await within(cancelled);
 });
 
 // ---- The store in files.

@@ -2,8 +2,11 @@
 export const ORDER = "ab".repeat(32);
 export const DIGEST = `0x${"07".repeat(32)}`;
 
-/** What the next machine needs, for some calls otherwise; what the last one was opened with; and the calls that were started. */
-export const script = { need: {}, needs: {}, refuses: false, panics: false, opened: undefined, started: [] };
+/**
+ * What the next machine needs, for some calls otherwise; what the last one was opened with; the calls that were started; and what the next
+ * poll reports besides: events, and needs that are not needed any more.
+ */
+export const script = { need: {}, needs: {}, refuses: false, panics: false, opened: undefined, started: [], events: [], withdrawn: [] };
 
 class Handle {
   free() {}
@@ -67,6 +70,11 @@ class Machine extends Handle {
   follow = () => this.#start("follow");
   refund = () => this.#start("refund");
   instantRefund = () => this.#start("instantRefund");
+  quote() {
+    const call = (this.#calls += 1);
+    this.#events.push({ event: "quoted", call, solver_id: "solver", pay: {}, receive: {} });
+    return BigInt(call);
+  }
   list() {
     const call = (this.#calls += 1);
     this.#events.push({ event: "listed", call, orders: [] });
@@ -77,8 +85,9 @@ class Machine extends Handle {
   }
   poll() {
     if (script.panics) throw new WebAssembly.RuntimeError("unreachable");
-    const [events, needs] = [this.#events.splice(0), this.#needs.splice(0)];
-    return { need: () => needs.shift(), withdrawn: () => "[]", wakeAt: () => undefined, events: () => JSON.stringify(events), free() {} };
+    const [events, needs] = [[...script.events.splice(0), ...this.#events.splice(0)], this.#needs.splice(0)];
+    const withdrawn = JSON.stringify(script.withdrawn.splice(0));
+    return { need: () => needs.shift(), withdrawn: () => withdrawn, wakeAt: () => undefined, events: () => JSON.stringify(events), free() {} };
   }
   /** Ends the order with the reply as the reason. */
   reply(id, reply) {
