@@ -43,8 +43,7 @@ pub struct Endpoint {
     queue: RequestQueue,
     /// The request for the chain's identity, and its answer: an endpoint with a fixed address serves one chain.
     identity: Mutex<Option<(ReadRequest, Answer)>>,
-    /// Whether the owner can move it to another chain at any time: a wallet's own connection, to which hosts give a name that no server has
-    /// (`.invalid`, RFC 2606). It is asked for its chain in every round.
+    /// Whether its owner can move it to another chain at any time, so that no answer about the identity is kept.
     can_move: bool,
 }
 
@@ -58,6 +57,8 @@ impl Endpoint {
     /// Parses the URL of an endpoint: https, or http to this machine.
     ///
     /// The prefix `rpc+` marks a node's own RPC, on chains that are read through an index server by default (Bitcoin, Litecoin).
+    /// A host below `.invalid` stands for a wallet's own connection, which the transport answers by itself: no server has such a name
+    /// (RFC 2606). Its owner can move it to another chain, so it is asked for its chain in every round.
     ///
     /// ```
     /// use countersign_node::Endpoint;
