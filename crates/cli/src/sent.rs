@@ -37,8 +37,8 @@ pub(crate) enum Sent {
     Bytes(Vec<u8>),
     /// What says what a transaction did, such as the status of bundled calls, or a receipt.
     Calls(Vec<u8>),
-    /// The bytes of a transaction, and the node's answer that says what it did.
-    Shown { bytes: Vec<u8>, effect: Vec<u8> },
+    /// A transaction, and the object around it that says what it did.
+    Shown { sent: Box<Self>, effect: Vec<u8> },
 }
 
 /// What was proven.
@@ -120,9 +120,12 @@ impl Sent {
         let Some(inside) = left.checked_sub(1) else { return as_it_is(text) };
         // What is not JSON, or repeats a member, is refused by the family's own reader, with its place.
         let Ok(wrapped) = serde_json::from_str::<Wrapped<'_>>(text) else { return as_it_is(text) };
-        let inner = |value: &RawValue| match value.get() {
-            text if text.starts_with('{') => Self::from_json(text, family, inside),
-            text => Self::from_text(&string(text)?, family),
+        let inner = |value: &RawValue| -> Result<Self, String> {
+            let sent = match value.get() {
+                text if text.starts_with('{') => Self::from_json(text, family, inside)?,
+                text => Self::from_text(&string(text)?, family)?,
+            };
+            Ok(sent.beside(text, family))
         };
         if left == MAX_WRAPPERS && wrapped.get("jsonrpc").is_some() {
             return match (wrapped.get("result"), wrapped.get("error")) {
@@ -138,8 +141,8 @@ impl Sent {
                 let has_meta = wrapped.get("meta").is_some();
                 match serde_json::from_str::<(String, String)>(value.get()) {
                     Ok((encoded, encoding)) => {
-                        let bytes = encoded_as(&encoded, &encoding)?;
-                        Ok(if has_meta { Self::Shown { bytes, effect: text.into() } } else { Self::Bytes(bytes) })
+                        let sent = Self::Bytes(encoded_as(&encoded, &encoding)?);
+                        Ok(if has_meta { sent.shown_by(text) } else { sent })
                     }
                     Err(_) if value.get().starts_with('"') => inner(value),
                     Err(_) if has_meta => Ok(Self::Calls(text.into())),
@@ -150,19 +153,28 @@ impl Sent {
                     }
                 }
             }
-            // A node shows the effects beside the bytes if it was asked for both.
-            (_, Some(value)) => Ok(match inner(value)? {
-                Self::Bytes(bytes) if wrapped.get("effects").is_some() => Self::Shown { bytes, effect: text.into() },
-                other => other,
-            }),
+            (_, Some(value)) => inner(value),
             (_, None) => match (family, wrapped.get("bytes"), wrapped.get("signature")) {
-                // What the wallet standard's signTransaction returns.
+                // What the wallet standard's signTransaction and signAndExecuteTransaction return.
                 (Family::Sui, Some(bytes), Some(signature)) => {
-                    Ok(Self::Json(format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get()).into_bytes()))
+                    let sent = format!(r#"{{"tx_bytes":{},"signatures":[{}]}}"#, bytes.get(), signature.get());
+                    Ok(Self::Json(sent.into_bytes()).beside(text, family))
                 }
                 _ => as_it_is(text),
             },
         }
+    }
+
+    /// Keeps the object around what was sent, where it says that the transaction failed. What cannot be read there says nothing.
+    fn beside(self, outer: &str, family: Family) -> Self {
+        match countersign_json::check_outcome(family, outer.as_bytes()) {
+            Err(refusal) if refusal.code() == Code::TransactionMismatch => self.shown_by(outer),
+            _ => self,
+        }
+    }
+
+    fn shown_by(self, effect: &str) -> Self {
+        Self::Shown { sent: Box::new(self), effect: effect.into() }
     }
 
     fn from_text(text: &str, family: Family) -> Result<Self, String> {
@@ -196,7 +208,7 @@ impl Sent {
         match (self, order) {
             (Self::Calls(effect), _) => by_effect(order, effect),
             // What is not the owner's own transaction may pay the order nevertheless. If it does not, the difference is what helps.
-            (Self::Shown { bytes, effect }, _) => match Self::Bytes(bytes.clone()).find(order) {
+            (Self::Shown { sent, effect }, _) => match sent.find(order) {
                 Ok(found) => countersign_json::check_outcome(order.family(), effect).map(|()| found),
                 Err(refusal) if may_be_of_another(&refusal) => by_effect(order, effect).map_err(|_| refusal),
                 Err(refusal) => Err(refusal),

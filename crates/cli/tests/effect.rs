@@ -195,10 +195,45 @@ fn an_own_transaction_that_failed_is_refused() {
         sent["execution_status"] = json!(status);
         sent
     };
+    let with_status_of_both = |status: &str| {
+        let mut sent = starknet.invoke();
+        sent["status"] = json!(status);
+        sent
+    };
     let envelope = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    // What is around a transaction of another form states it as well.
+    let around = |mut outer: Value, member: &str, sent: Value| {
+        outer[member] = sent;
+        outer
+    };
+    let solana_text = json!(STANDARD.encode(solana.paying().0));
+    let in_words = |status: Value| around(json!({"meta": {"status": status}}), "transaction", solana_text.clone());
+    let broadcast = |answer: Value| around(answer, "transaction", tron.tron());
+    let raw = |status: Value| around(json!({"status": status}), "raw", json!(format!("0x{}", hex::encode(evm.paying().0))));
+    let returned = |effects: &[u8]| {
+        let (bytes, signature) = sui.sui();
+        let [bytes, signature, effects] = [&bytes, &signature, effects].map(|bytes| STANDARD.encode(bytes));
+        json!({"bytes": bytes, "signature": signature, "digest": "", "effects": effects})
+    };
+    let bitcoin = Line::load("bitcoin", "bitcoin-p2wpkh");
+    let in_wallet =
+        |confirmations: i64| around(json!({"amount": -0.5, "confirmations": confirmations}), "hex", json!(hex::encode(bitcoin.paying().0)));
     for (line, succeeded, failed, at) in [
         (&solana, in_block(Value::Null), in_block(error.clone()), "/calls/meta/err"),
-        (&solana, envelope(in_block(Value::Null)), envelope(in_block(error)), "/calls/meta/err"),
+        (&solana, envelope(in_block(Value::Null)), envelope(in_block(error.clone())), "/calls/meta/err"),
+        (&solana, in_words(json!({"Ok": null})), in_words(json!({"Err": error})), "/calls/meta/status/Err"),
+        (&tron, broadcast(json!({"result": true})), broadcast(json!({"code": "SIGERROR", "message": ""})), "/calls/code"),
+        (
+            &tron,
+            broadcast(json!({"code": "DUP_TRANSACTION_ERROR", "result": false})),
+            broadcast(json!({"code": "?", "result": false})),
+            "/calls/result",
+        ),
+        (&evm, raw(json!("0x1")), raw(json!("0x0")), "/calls/status"),
+        (&evm, envelope(raw(json!("later"))), envelope(raw(json!("dropped"))), "/calls/status"),
+        (&starknet, envelope(with_status_of_both("PENDING")), envelope(with_status_of_both("REVERTED")), "/transaction/status"),
+        (&sui, returned(&[1, 0, 9]), returned(&[1, 1, 9]), "/calls/effects"),
+        (&bitcoin, in_wallet(3), in_wallet(-3), "/calls/confirmations"),
         (&tron, with_outcome("SUCCESS"), with_outcome("OUT_OF_ENERGY"), "/transaction/ret/0/contractRet"),
         (&evm, with_status("0x1"), with_status("0x0"), "/transaction/status"),
         (&starknet, with_receipt("SUCCEEDED"), with_receipt("REVERTED"), "/transaction/execution_status"),

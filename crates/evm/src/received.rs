@@ -276,11 +276,14 @@ fn word(status: &Cursor<'_, '_>) -> Option<u64> {
     WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)).map(|(_, number)| *number)
 }
 
-/// Returns whether a status says that a transaction failed: by a word for it, as [`calls_status`] takes them, by zero in any form, or by
-/// `false`. Libraries write it in all of these. What is none of them does not say so.
+/// Returns whether a status says that a transaction failed: by a word for it, as [`calls_status`] takes them or as explorers and wallets write
+/// them, by zero in any form, or by `false`. What is none of them does not say so.
 #[must_use]
 pub fn is_failure(status: &Cursor<'_, '_>) -> bool {
+    // `calls_status` does not know these words, so that it refuses what it cannot read.
+    const OTHERS: [&str; 4] = ["dropped", "error", "fail", "rejected"];
     match word(status) {
+        None if status.text().is_ok_and(|text| OTHERS.iter().any(|word| text.eq_ignore_ascii_case(word))) => true,
         Some(number) => number == REVERTED,
         None => written(status) == Ok(0) || status.bool() == Ok(false),
     }

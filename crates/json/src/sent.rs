@@ -80,8 +80,8 @@ pub fn is_effect(family: Family, text: &[u8]) -> bool {
     for_each_family! { of_family! [family, Json => Json::is_effect(has_any), false] }
 }
 
-/// Refuses a transaction that failed, where the answer of the node that has its bytes says so beside them. An answer without an outcome
-/// passes. What is in the same object as the transaction, [`match_with_warnings`] reads itself.
+/// Refuses a transaction that failed, where the object around it, of a node or a wallet, says so. One without an outcome passes. What is in
+/// the same object as the transaction, [`match_with_warnings`] reads itself.
 ///
 /// # Errors
 ///

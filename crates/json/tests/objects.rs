@@ -174,13 +174,20 @@ fn what_an_external_wallet_sent_is_compared_with_the_order() {
 
 /// A case, the member of a transaction's JSON that states its outcome, the place of the outcome, and the member of one that succeeded and of
 /// one that failed. No JSON of a transaction on Solana or a Bitcoin-like chain is read.
-const OUTCOMES: [(&str, &str, &str, [&str; 2]); 9] = [
+const OUTCOMES: [(&str, &str, &str, [&str; 2]); 19] = [
     ("evm-token-approval-exact", "status", "/status", [r#""0x1""#, r#""0x0""#]),
     ("evm-token-approval-exact", "status", "/status", ["1", "0"]),
     ("evm-token-approval-exact", "status", "/status", ["true", "false"]),
     ("evm-token-approval-exact", "status", "/status", [r#""success""#, r#""reverted""#]),
+    ("evm-token-approval-exact", "status", "/status", [r#""unknown""#, r#""Dropped""#]),
     ("tron-token-approval-exact", "ret", "/ret/0/contractRet", [r#"[{"contractRet":"SUCCESS"}]"#, r#"[{"contractRet":"OUT_OF_ENERGY"}]"#]),
+    ("tron-token-approval-exact", "ret", "/ret/0/ret", [r#"[{"ret":"SUCESS"}]"#, r#"[{"ret":"FAILED"}]"#]),
+    ("tron-token-approval-exact", "code", "/code", [r#""SUCCESS""#, r#""SIGERROR""#]),
+    ("tron-token-approval-exact", "code", "/code", [r#""DUP_TRANSACTION_ERROR""#, r#""TAPOS_ERROR""#]),
+    ("tron-token-approval-exact", "result", "/result", ["true", "false"]),
     ("starknet-approval-exact", "execution_status", "/execution_status", [r#""SUCCEEDED""#, r#""REVERTED""#]),
+    ("starknet-approval-exact", "finality_status", "/finality_status", [r#""ACCEPTED_ON_L2""#, r#""REJECTED""#]),
+    ("starknet-approval-exact", "status", "/status", [r#""PENDING""#, r#""REVERTED""#]),
     (
         "sui-native",
         "effects",
@@ -189,6 +196,10 @@ const OUTCOMES: [(&str, &str, &str, [&str; 2]); 9] = [
     ),
     ("sui-native", "effects", "/effects/status/success", [r#"{"status":{"success":true}}"#, r#"{"status":{"success":false}}"#]),
     ("sui-native", "status", "/status/success", [r#"{"success":true,"error":null}"#, r#"{"success":false,"error":"MoveAbort"}"#]),
+    ("sui-native", "status", "/status", [r#""sent""#, r#""failure""#]),
+    ("sui-native", "effects", "/effects/status", [r#"{"status":"SUCCESS"}"#, r#"{"status":"FAILURE"}"#]),
+    // BCS: the second version, then the variant of the status.
+    ("sui-native", "effects", "/effects", [r#""AQAB""#, r#""AQEB""#]),
 ];
 
 /// The payment of a case, signed, in the JSON of its family's wallets and nodes.

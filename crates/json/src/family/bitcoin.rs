@@ -108,6 +108,13 @@ impl JsonFamily for Bitcoin {
         received::from_bytes(&hex(text, "0x")?)
     }
 
+    /// A wallet's node counts the blocks below zero since another transaction has spent the same coins.
+    fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let is_conflicted = |cursor: &Cursor<'_, '_>| matches!(cursor.value(), Value::Number(digits) if digits.starts_with('-'));
+        let failed = members.get("confirmations").filter(is_conflicted);
+        failed.map_or(Ok(()), |confirmations| Err(confirmations.at().refuse(Code::TransactionMismatch)))
+    }
+
     fn native_payload(request: &SigningRequest<Self::Payload>, _: &Unsigned) -> NativePayload {
         NativePayload::new("psbt", request.payload.psbt.to_string())
     }

@@ -74,7 +74,11 @@ impl JsonFamily for Solana {
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
         let Some(meta) = members.get("meta") else { return Ok(()) };
         let meta = meta.object()?;
-        meta.get("err").map_or(Ok(()), |error| Err(error.at().refuse(Code::TransactionMismatch)))
+        // Nodes write both. Libraries keep one of them.
+        let status = meta.get("status");
+        let status = status.as_ref().and_then(|status| status.object().ok());
+        let error = meta.get("err").or_else(|| status.as_ref()?.get("Err"));
+        error.map_or(Ok(()), |error| Err(error.at().refuse(Code::TransactionMismatch)))
     }
 
     fn native_payload(request: &SigningRequest<Self::Payload>, _: &Unsigned) -> NativePayload {

@@ -64,7 +64,11 @@ impl JsonFamily for Starknet {
 
     /// A node's transaction has no status. Explorers and applications put the members of its receipt beside its own.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
-        let failed = members.get("execution_status").filter(|status| !status.text().is_ok_and(|text| text == "SUCCEEDED"));
+        let executed = members.get("execution_status").filter(|status| status.text() != Ok("SUCCEEDED"));
+        // Older nodes have one status for both, and nodes accept no transaction that they reject.
+        let is_failure = |text: &str| ["REJECTED", "REVERTED"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        let others = ["finality_status", "status"].into_iter().filter_map(|name| members.get(name));
+        let failed = executed.into_iter().chain(others.filter(|status| status.text().is_ok_and(is_failure))).next();
         failed.map_or(Ok(()), |status| Err(status.at().refuse(Code::TransactionMismatch)))
     }
 

@@ -3,6 +3,8 @@
 
 mod inputs;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use countersign::SigningRequest;
 use countersign::sui::balance::ValidDuring;
 use countersign::sui::recover::{FunctionNames, Recovery};
@@ -81,10 +83,13 @@ impl JsonFamily for Sui {
         Execution::from_json(text)
     }
 
-    /// JSON-RPC writes `{"status": "success"}` in the effects. gRPC and current SDKs write `{"success": true}`, and SDKs also put it beside them.
+    /// SDKs write the status in the effects, or beside them. Of effects in BCS, which wallets return, only the status is read.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
         if let Some(effects) = members.get("effects") {
-            check_status(&effects.object()?)?;
+            if effects.text().is_ok_and(is_failure_in_bcs) {
+                return Err(effects.at().refuse(Code::TransactionMismatch));
+            }
+            effects.object().map_or(Ok(()), |effects| check_status(&effects))?;
         }
         check_status(members)
     }
@@ -103,13 +108,22 @@ impl JsonFamily for Sui {
     }
 }
 
-/// Refuses a transaction whose status says that it failed.
+/// Refuses a transaction whose status says that it failed. JSON-RPC writes `{"status": "success"}`, and GraphQL only the word. gRPC and current
+/// SDKs write `{"success": true}`. Any other word says nothing.
 fn check_status(members: &Members<'_, '_>) -> Result<(), Refusal> {
     let Some(status) = members.get("status") else { return Ok(()) };
-    let status = status.object()?;
-    let in_words = status.get("status").filter(|outcome| !outcome.text().is_ok_and(|text| text == "success"));
+    if status.text().is_ok_and(|word| word.eq_ignore_ascii_case("failure")) {
+        return Err(status.at().refuse(Code::TransactionMismatch));
+    }
+    let Ok(status) = status.object() else { return Ok(()) };
+    let in_words = status.get("status").filter(|outcome| outcome.text() != Ok("success"));
     let failed = in_words.or_else(|| status.get("success").filter(|success| success.bool() != Ok(true)));
     failed.map_or(Ok(()), |failed| Err(failed.at().refuse(Code::TransactionMismatch)))
+}
+
+/// Returns whether these are effects in base64 of BCS, of either version, whose first member says that the transaction failed.
+fn is_failure_in_bcs(effects: &str) -> bool {
+    STANDARD.decode(effects).is_ok_and(|bytes| matches!(*bytes, [0 | 1, 1, ..]))
 }
 
 /// Reads the epochs and the network in which a payment from the address balance is valid.

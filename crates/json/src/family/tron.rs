@@ -20,6 +20,25 @@ use super::{ArtefactMembers, JsonFamily, hex, read_u64};
 use crate::objects::NativePayload;
 use crate::recover;
 
+/// The code of a broadcast of what the node has already.
+const TAKEN_BEFORE: &str = "DUP_TRANSACTION_ERROR";
+
+/// The codes with which nodes answer a broadcast that they did not take (`response_code` of the protocol). Any other word says nothing.
+const NOT_TAKEN: [&str; 12] = [
+    "SIGERROR",
+    "CONTRACT_VALIDATE_ERROR",
+    "CONTRACT_EXE_ERROR",
+    "BANDWITH_ERROR",
+    "TAPOS_ERROR",
+    "TOO_BIG_TRANSACTION_ERROR",
+    "TRANSACTION_EXPIRATION_ERROR",
+    "SERVER_BUSY",
+    "NO_CONNECTION",
+    "NOT_ENOUGH_EFFECTIVE_CONNECTION",
+    "BLOCK_UNSOLIDIFIED",
+    "OTHER_ERROR",
+];
+
 impl JsonFamily for Tron {
     type Recovery = Recovery;
 
@@ -75,12 +94,23 @@ impl JsonFamily for Tron {
         has_any(&["receipt", "log"]) && !has_any(&["raw_data", "raw_data_hex"])
     }
 
+    /// Nodes state in `ret` what the transaction did. Beside it, TronWeb returns the answer to the broadcast: a code, or only `false`.
     fn check_outcome(members: &Members<'_, '_>) -> Result<(), Refusal> {
+        let failed = |outcome: &Cursor<'_, '_>| Err(outcome.at().refuse(Code::TransactionMismatch));
+        let code = members.get("code");
+        let is_word_of = |words: &[&str]| code.as_ref().is_some_and(|code| code.text().is_ok_and(|word| words.contains(&word)));
+        if let Some(code) = code.as_ref().filter(|_| is_word_of(&NOT_TAKEN)) {
+            return failed(code);
+        }
+        if let Some(result) = members.get("result").filter(|result| result.bool() == Ok(false) && !is_word_of(&[TAKEN_BEFORE])) {
+            return failed(&result);
+        }
         let Some(results) = members.get("ret") else { return Ok(()) };
         for result in results.array()? {
             let result = result.object()?;
-            if let Some(outcome) = result.get("contractRet").filter(|outcome| !outcome.text().is_ok_and(|text| text == "SUCCESS")) {
-                return Err(outcome.at().refuse(Code::TransactionMismatch));
+            let of_contract = result.get("contractRet").filter(|outcome| outcome.text() != Ok("SUCCESS"));
+            if let Some(outcome) = of_contract.or_else(|| result.get("ret").filter(|outcome| outcome.text() == Ok("FAILED"))) {
+                return failed(&outcome);
             }
         }
         Ok(())
