@@ -6,6 +6,15 @@ use countersign_core::{Code, Refusal, RefuseAt, Role, TypedValue, Warnings};
 /// Gas of the cheapest possible transaction. A transaction with a lower limit is never mined.
 const MIN_GAS: u64 = 21_000;
 
+/// Gas that no redemption or refund needs less of: the transaction itself, the write to the slot of the swap, which is read first (EIP-2929), and
+/// the cheapest payout, which is a call with a value. Calldata, event and proof of the secret cost more on top.
+const MIN_RECOVERY_GAS: u64 = MIN_GAS + 5_000 + 9_000;
+
+/// Returns why a gas limit is too low for a redemption or a refund; `None` if it may suffice.
+pub(crate) fn low_limit(gas_limit: u64) -> Option<String> {
+    (gas_limit < MIN_RECOVERY_GAS).then(|| format!("a gas limit of {gas_limit}, and no such call needs less than {MIN_RECOVERY_GAS}"))
+}
+
 /// Requires that a gas limit is within the policy, and that a transaction may have it at all.
 pub(crate) fn check_limit(max: u64, limit: U256, refuse: RefuseAt<'_>) -> Result<u64, Refusal> {
     match u64::try_from(limit) {

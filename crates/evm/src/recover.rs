@@ -10,7 +10,7 @@ use std::ops::Deref;
 use alloy_primitives::{Address, U256, hex};
 pub use countersign_core::Leg;
 use countersign_core::chains::Network;
-use countersign_core::reader::Expense;
+use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SentBy, SwapRecovery, Warnings,
 };
@@ -80,7 +80,8 @@ impl Recovery {
     /// # Errors
     ///
     /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, [`Code::GasLimitTooHigh`], [`Code::GasLimitTooLow`],
-    /// [`Code::PriorityFeeAboveCap`], or [`Code::NonceLimit`].
+    /// [`Code::PriorityFeeAboveCap`], [`Code::NonceLimit`], or [`Code::FeeTooLow`] for a redemption with a fee of zero or with less gas than
+    /// any redemption needs.
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: calls, accepts_low_fee } = context;
         calls.check(self.chain_id)?;
@@ -97,6 +98,9 @@ impl Recovery {
         }
         calls.warn(&mut warnings);
         gas::warn_above_cap(self.max_tx_gas, gas_limit, &mut warnings);
+        if let Some(why) = gas::low_limit(gas_limit) {
+            check_low_fee(self.terms.role, accepts_low_fee, "/gas_limit", &why, &mut warnings)?;
+        }
         calls.check_low_fee(self.terms.role, accepts_low_fee, &mut warnings)?;
         self.expense(&calls).warn(&mut warnings);
         let unsigned = Unsigned::new(sender, [(self.terms.role, transaction)], None);

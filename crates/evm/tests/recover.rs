@@ -129,10 +129,18 @@ fn a_redemption_that_cannot_be_mined_is_not_shown() -> TestResult {
         let others = u64::try_from(recovery.call().data.len())? - zeros;
         let least = 21_000 + 40 * others + 10 * zeros;
         let with = |gas| recovery.prepare(TxContext::legacy(0, 1).with_gas_limit(gas).sent_by(recovery.to()));
-        assert!(with(least).is_ok());
+        assert!(recovery.prepare(TxContext::legacy(0, 1).with_gas_limit(least).sent_by(recovery.to()).with_low_fee(true)).is_ok());
         let refusal = with(least - 1).map(|_| ()).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::GasLimitTooLow, "/gas_limit"));
     }
+    // The transaction (21,000), the first write to a slot (EIP-2929: 2,100 and 2,900) and a call with a value (9,000), whose payout each has.
+    let with = |recovery: &recover::Recovery, gas| TxContext::legacy(0, 1).with_gas_limit(gas).sent_by(recovery.to());
+    let refusal = redeem.prepare(with(&redeem, 34_999)).map(|_| ()).unwrap_err();
+    assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/gas_limit"));
+    assert!(refusal.message().contains("see its secret") && refusal.message().contains("accept_low_fee"), "{refusal}");
+    assert_eq!(codes(redeem.prepare(with(&redeem, 34_999).with_low_fee(true))?), [Code::FeeTooLow]);
+    assert_eq!(codes(refund.prepare(with(&refund, 34_999))?), [Code::FeeTooLow], "a refund shows nothing");
+    assert_eq!(codes(redeem.prepare(with(&redeem, 35_000))?), []);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use std::ops::Deref;
 pub use countersign_core::Leg;
 use countersign_core::chains::{Network, swap_id as formula};
 use countersign_core::number::bare_hex_array;
-use countersign_core::reader::Expense;
+use countersign_core::reader::{Expense, check_low_fee};
 use countersign_core::{
     Account, Code, Family, OrderRecord, Policy, RecordedLeg, RecoveryTerms, Refusal, Registry, Role, SecretHash, SentBy, SwapRecovery,
     Topic, U256, Warnings,
@@ -33,6 +33,12 @@ use crate::{Solana, UnsignedOrder};
 const MOST_INSTRUCTIONS: usize = 3;
 /// The signatures of a redemption: that of the account that pays, and that of the receiver.
 const MOST_SIGNATURES: u64 = 2;
+
+/// Compute units that no redemption or refund needs less of. The program derives the address of the swap account, which alone costs 1,500, and
+/// reads and writes the accounts.
+const MIN_UNITS: u64 = 2_000;
+/// Bytes of accounts that no redemption or refund needs less of. The program's own bytes count.
+const MIN_LOADED: u32 = 10_000;
 
 /// Returns the highest fee of a redemption with this priority fee, in lamports, under a policy. Rent is not included.
 ///
@@ -158,9 +164,10 @@ impl Recovery {
     /// # Errors
     ///
     /// [`Code::MissingField`] without a blockhash, [`Code::BlockhashExpired`], [`Code::GasLimitTooHigh`] for a priority fee above the
-    /// policy's, [`Code::GasLimitTooLow`] for a message of version 1 without a limit that it needs, or [`Code::TransactionTooLarge`].
+    /// policy's, [`Code::GasLimitTooLow`] for a message of version 1 without a limit that it needs, [`Code::TransactionTooLarge`], or
+    /// [`Code::FeeTooLow`] for a redemption with a lower limit of compute units or of bytes than any redemption needs.
     pub fn prepare(&self, context: SentBy<Address, TxContext>) -> Result<UnsignedOrder, Refusal> {
-        let SentBy { sender: fee_payer, context: path, .. } = context;
+        let SentBy { sender: fee_payer, context: path, accepts_low_fee } = context;
         path.check()?;
         let lifetime = path.nonce.map(|nonce| nonce.value).or(path.recent_blockhash);
         let blockhash = lifetime.ok_or_else(|| Refusal::new(Code::MissingField, "/recent_blockhash"))?;
@@ -182,7 +189,11 @@ impl Recovery {
         if let VersionedMessage::V1(message) = &message {
             self.fee_limits.check_config(&message.config, |code, member| Refusal::new(code, format!("/config/{member}")))?;
         }
-        Ok(self.unsigned(fee_payer, message, path))
+        let mut warnings = Warnings::default();
+        for (at, why) in low_limits(&message, path.priority_fee) {
+            check_low_fee(self.terms.role, accepts_low_fee, at, &why, &mut warnings)?;
+        }
+        Ok(self.unsigned(fee_payer, message, path, warnings))
     }
 
     /// Returns what a transaction with this message may cost in lamports, without the rent of a new token account, and what it pays.
@@ -193,9 +204,8 @@ impl Recovery {
         Expense { role: self.terms.role, cost: U256::from(fee), pays, unit: ("lamports", 9) }
     }
 
-    fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: TxContext) -> UnsignedOrder {
+    fn unsigned(&self, fee_payer: Address, message: VersionedMessage, chosen: TxContext, mut warnings: Warnings) -> UnsignedOrder {
         let swap_id = SecretHash(self.swap_id).to_string();
-        let mut warnings = Warnings::default();
         if !self.swap_id_recomputed {
             warnings.warn_about(Code::SwapIdUnchecked, format!("{swap_id} on Solana"));
         }
@@ -208,6 +218,23 @@ impl Recovery {
         let unsigned = Unsigned::recovery(self.terms.role, fee_payer, message, chosen);
         UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Solana(()))
     }
+}
+
+/// Returns the limits in a message that are too low for a redemption or a refund, each with its location in the wallet context and the reason.
+/// `chosen` is the priority fee of the wallet.
+fn low_limits(message: &VersionedMessage, chosen: Option<PriorityFee>) -> Vec<(&'static str, String)> {
+    let units = ComputeBudget::from_message(message).units();
+    let is_own = chosen.is_some_and(|fee| fee.compute_unit_limit.is_some());
+    let at = if is_own { "/priority_fee/compute_unit_limit" } else { "/config/compute_unit_limit" };
+    let why = format!("at most {units} compute units, and no such transaction needs less than {MIN_UNITS}");
+    let mut low: Vec<_> = (units < MIN_UNITS).then_some((at, why)).into_iter().collect();
+    if let VersionedMessage::V1(message) = message
+        && let Some(loaded) = message.config.loaded_accounts_data_size_limit.filter(|loaded| *loaded < MIN_LOADED)
+    {
+        let why = format!("at most {loaded} bytes of accounts, and no such transaction needs less than {MIN_LOADED}");
+        low.push(("/config/loaded_accounts_data_size_limit", why));
+    }
+    low
 }
 
 /// Returns the recorded swap id of a Solana leg. If its formula is certain, it was recomputed from the other fields: see

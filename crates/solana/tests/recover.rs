@@ -2,9 +2,10 @@
 
 use countersign_core::{Code, Policy, RequestId, Role, SecretHash};
 use countersign_solana::address::{self, TOKEN_PROGRAM};
-use countersign_solana::recover::{self, Leg};
+use countersign_solana::recover::{self, Leg, Recovery};
 use countersign_solana::solana_hash::Hash;
-use countersign_solana::{Address, Key, PriorityFee, Solana, TxContext, htlc};
+use countersign_solana::solana_message::v1::TransactionConfig;
+use countersign_solana::{Address, Key, PriorityFee, Solana, TxContext, UnsignedOrder, htlc};
 use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, registry};
 
@@ -69,6 +70,39 @@ fn redeems_tokens_to_the_redeemers_account_with_the_right_secret_only() -> TestR
     assert_eq!(recovery.instruction().data, [htlc::REDEEM.as_slice(), &secret].concat());
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
+    Ok(())
+}
+
+/// Nodes see the secret of a redemption, also of one that fails because of its limits.
+#[test]
+fn a_redemption_with_limits_that_none_meets_is_not_shown() -> TestResult {
+    let secret = [0x5a; 32];
+    let record = record::<Solana>("solana-record-token", |order| {
+        order["source_swap"]["secret_hash"] = SecretHash::of(&secret).to_string().into();
+    })?;
+    let [redeem, refund] =
+        [recover::redeem(&record, Leg::Source, &secret, registry())?, recover::refund(&record, Leg::Source, registry())?];
+    let sent = |path: TxContext| path.with_blockhash(Hash::default()).sent_by(Address::from([8; 32]));
+    let is_warned = |unsigned: UnsignedOrder| unsigned.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow);
+    let own = |units| TxContext::new().with_priority_fee(PriorityFee::new(1).with_limit(units));
+    let of_message = |units, loaded| TransactionConfig::empty().with_compute_unit_limit(units).with_loaded_accounts_data_size_limit(loaded);
+    // The network takes 1,500 units for the address of the swap account alone.
+    for (path, config, at) in [
+        (own(1_999), None, Some("/priority_fee/compute_unit_limit")),
+        (own(2_000), None, None),
+        (TxContext::new(), None, None),
+        (TxContext::new(), Some(of_message(1_999, 10_000)), Some("/config/compute_unit_limit")),
+        (TxContext::new(), Some(of_message(2_000, 9_999)), Some("/config/loaded_accounts_data_size_limit")),
+        (TxContext::new(), Some(of_message(2_000, 10_000)), None),
+    ] {
+        let with = |recovery: &Recovery| config.map_or_else(|| recovery.clone(), |config| recovery.clone().with_config(config));
+        let (redeem, refund) = (with(&redeem), with(&refund));
+        let refusal = redeem.prepare(sent(path.clone())).map(|_| ()).err();
+        assert_eq!(refusal.as_ref().map(|refusal| (refusal.code(), refusal.location())), at.map(|at| (Code::FeeTooLow, at)));
+        assert!(refusal.is_none_or(|refusal| refusal.message().contains("accept_low_fee")));
+        assert_eq!(is_warned(redeem.prepare(sent(path.clone()).with_low_fee(true))?), at.is_some(), "{at:?}");
+        assert_eq!(is_warned(refund.prepare(sent(path))?), at.is_some(), "a refund shows nothing");
+    }
     Ok(())
 }
 

@@ -25,6 +25,10 @@ use crate::signature::ExternalSignature;
 use crate::transaction::Call;
 use crate::{Starknet, UnsignedOrder, address, felt, htlc};
 
+/// Units of L2 gas that no redemption or refund needs less of: those of 1,000 Cairo steps, at 100 units each. The network, the account, the
+/// contract and the token each run more.
+const MIN_L2_GAS: u64 = 100_000;
+
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,7 +62,8 @@ impl Recovery {
     ///
     /// # Errors
     ///
-    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain.
+    /// [`Code::WalletChainMismatch`] if the wallet is set to another chain, or [`Code::FeeTooLow`] for a redemption with less L2 gas than any
+    /// redemption needs, or at a price of zero.
     pub fn prepare(&self, context: SentBy<Felt, TxContext>) -> Result<UnsignedOrder, Refusal> {
         let SentBy { sender, context: execution, accepts_low_fee } = context;
         let invoke = execution.invoke(sender, self.chain_id, vec![self.call.clone()])?;
@@ -69,9 +74,12 @@ impl Recovery {
             warnings.warn(Code::SwapIdUnchecked);
         }
         let l2 = &execution.resource_bounds.l2_gas;
-        if l2.max_amount == 0 || l2.max_price_per_unit == 0 {
-            let at = "/resource_bounds/l2_gas";
-            check_low_fee(self.terms.role, accepts_low_fee, at, "a bound of 0 for L2 gas, which every call uses", &mut warnings)?;
+        if l2.max_amount < MIN_L2_GAS || l2.max_price_per_unit == 0 {
+            let why = format!(
+                "at most {} units of L2 gas at {} FRI, and no such call needs less than {MIN_L2_GAS} units",
+                l2.max_amount, l2.max_price_per_unit
+            );
+            check_low_fee(self.terms.role, accepts_low_fee, "/resource_bounds/l2_gas", &why, &mut warnings)?;
         }
         self.expense(execution.resource_bounds.max_fee(execution.tip)).warn(&mut warnings);
         Ok(UnsignedOrder::from_recovery(self.terms.recovered(summary, unsigned, warnings), Starknet(())))

@@ -2,7 +2,7 @@
 
 use countersign_core::{Code, RequestId, Role, SecretHash};
 use countersign_starknet::recover::{self, Leg};
-use countersign_starknet::{Felt, Key, ResourceBounds, Starknet, TxContext, felt, htlc};
+use countersign_starknet::{Felt, Key, ResourceBound, ResourceBounds, Starknet, TxContext, UnsignedOrder, felt, htlc};
 use countersign_testkit::recover::{record, refuses_other_records, shows_no_secret};
 use countersign_testkit::{TestResult, fixture, registry};
 use serde_json::Value as Json;
@@ -62,12 +62,18 @@ fn redeems_with_the_right_secret_only() -> TestResult {
     // A felt is shown in the form in which it is kept.
     shows_no_secret(&recovery, &secret, &[format!("{:?}", words[0]), format!("{:?}", words[1])]);
     assert_eq!(format!("{:#066x}", recovery.to()), record.source_swap.redeemer);
-    // Nodes see the secret of a redemption, also of one that cannot pay for L2 gas.
-    let nothing = TxContext::new(Felt::ONE, ResourceBounds::default()).sent_by(Felt::from(7));
-    let refusal = recovery.prepare(nothing.clone()).map(|_| ()).expect_err("no L2 gas");
-    assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/resource_bounds/l2_gas"));
-    let accepted = recovery.prepare(nothing.with_low_fee(true))?;
-    assert!(accepted.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow));
+    // Nodes see the secret of a redemption, also of one that cannot pay for L2 gas. No redemption needs as little as 1,000 Cairo steps.
+    let none = ResourceBound::new(0, 0);
+    let with = |amount, price| {
+        TxContext::new(Felt::ONE, ResourceBounds::new(none, ResourceBound::new(amount, price), none)).sent_by(Felt::from(7))
+    };
+    let is_warned = |unsigned: UnsignedOrder| unsigned.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow);
+    for (amount, price) in [(0, 0), (0, 1), (1, 1), (99_999, 1), (100_000, 0)] {
+        let refusal = recovery.prepare(with(amount, price)).map(|_| ()).expect_err("too little L2 gas");
+        assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/resource_bounds/l2_gas"), "{amount} {price}");
+        assert!(is_warned(recovery.prepare(with(amount, price).with_low_fee(true))?), "{amount} {price}");
+    }
+    assert!(!is_warned(recovery.prepare(with(100_000, 1))?));
     let refusal = recover::redeem(&record, Leg::Source, &[1; 32], registry()).expect_err("another secret");
     assert_eq!((refusal.code(), refusal.location()), (Code::SecretWrong, "/order/source_swap/secret_hash"));
     Ok(())
