@@ -1,5 +1,6 @@
 //! Signed transactions as wallets and nodes return them.
 
+mod cost;
 mod psbt;
 
 use bitcoin::Transaction;
@@ -7,6 +8,8 @@ use bitcoin::consensus::encode;
 use bitcoin::psbt::Psbt;
 use countersign_core::{Code, Refusal};
 
+pub(crate) use cost::check_cost;
+pub use cost::psbt_fee;
 pub(crate) use psbt::MAGIC as PSBT;
 
 /// Decodes a transaction from its bytes in consensus encoding, as `getrawtransaction` returns them in hex.

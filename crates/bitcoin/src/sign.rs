@@ -20,6 +20,7 @@ use countersign_core::{Code, NetworkFee, Refusal, RequestId, Role, Scheme, Signe
 pub use external::ExternalSignature;
 pub use key::Key;
 pub(crate) use proof::{Proof, opens};
+pub(crate) use spent::fee_of;
 
 use crate::transaction::{Input, Kind, Payment, Spend, Unsigned};
 

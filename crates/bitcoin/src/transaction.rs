@@ -22,12 +22,12 @@ pub use fee_rate::FeeRate;
 pub(crate) use funding::{check_coins, prepare};
 pub use origin::KeyOrigin;
 pub(crate) use origin::Origins;
-pub(crate) use payment::{Input, Kind, LeafSpend, PaymentPlan, Secret, new_psbt, new_transaction};
+pub(crate) use payment::{INPUT_WEIGHT, Input, Kind, LeafSpend, PaymentPlan, Secret, new_psbt, new_transaction};
 pub use payment::{MAX_WEIGHT, Payment};
 pub use replacement::replacement;
 pub(crate) use sighash::{ExplicitAll, NO_CODE_SEPARATOR, digests};
 pub use utxo::{Spend, Utxo};
-pub(crate) use utxo::{parse_txid, read_spend};
+pub(crate) use utxo::{check_previous, parse_txid, read_spend};
 pub use wallet::{Selection, TxContext, TxOrdering};
 
 use crate::deposit::Deposit;

@@ -2,6 +2,9 @@
 //!
 //! Specification: `docs/spec/bitcoin.md#payload`.
 
+use std::collections::BTreeSet;
+
+use bitcoin::absolute::LockTime;
 use bitcoin::psbt::{Psbt, PsbtSighashType};
 use bitcoin::script::Instruction;
 use bitcoin::secp256k1::ecdsa;
@@ -24,14 +27,27 @@ const SIGHASH_ALL: u8 = 0x01;
 impl Deposit {
     /// Requires that a PSBT of another wallet pays the deposit, and returns [`Role::Initiate`].
     ///
-    /// The wallet may choose coins, change and fee. Hash types other than SIGHASH_ALL and SIGHASH_DEFAULT are refused, both as the
-    /// declared type of an input and in signatures that are already attached, also in finalized scripts and witnesses. Nothing else of these is
-    /// read.
+    /// # Errors
+    ///
+    /// As [`match_psbt_with_warnings`](Self::match_psbt_with_warnings); [`Code::TransactionMismatch`] where that returns a warning above
+    /// [`Severity::Info`](countersign_core::Severity::Info).
+    pub fn matches_psbt(&self, psbt: &Psbt) -> Result<Role, Refusal> {
+        self.match_psbt_with_warnings(psbt).and_then(Warnings::only_informational)
+    }
+
+    /// Requires that a PSBT of another wallet pays the deposit, and returns [`Role::Initiate`] with warnings about what the wallet added:
+    /// [`Code::WalletLockTime`].
+    ///
+    /// The wallet may choose coins, change and a fee within the policy. The fee is judged if the PSBT has every output that it spends:
+    /// [`received::psbt_fee`] returns it. Hash types other than SIGHASH_ALL and SIGHASH_DEFAULT are refused, both as the declared type of an input
+    /// and in signatures that are already attached, also in finalized scripts and witnesses. Nothing else of these is read.
     ///
     /// # Errors
     ///
-    /// [`Code::TransactionMismatch`], located at the part that differs.
-    pub fn matches_psbt(&self, psbt: &Psbt) -> Result<Role, Refusal> {
+    /// [`Code::TransactionMismatch`], located at the part that differs, also for an output that is spent twice and for outputs that are worth
+    /// more than what is spent; [`Code::FeeRateTooHigh`] and [`Code::FeeRateZero`] at `/fee`; [`Code::UtxoMismatch`] for a previous
+    /// transaction or output that the input does not spend.
+    pub fn match_psbt_with_warnings(&self, psbt: &Psbt) -> Result<(Role, Warnings), Refusal> {
         // SIGHASH_ALL has the same number for ECDSA and taproot.
         let sign_all = [TapSighashType::Default, TapSighashType::All].map(PsbtSighashType::from);
         let mut hash_types = psbt.inputs.iter().enumerate().flat_map(|(index, input)| {
@@ -49,10 +65,15 @@ impl Deposit {
             let hash_type = open_hash_type(input.final_script_sig.as_deref(), input.final_script_witness.as_ref())?;
             Some(refuse_open(format!("/inputs/{index}/final_script"), hash_type))
         });
-        open.map_or_else(|| self.is_paid_by(&psbt.unsigned_tx), Err)
+        let role = open.map_or_else(|| self.is_paid_by(&psbt.unsigned_tx), Err)?;
+        received::check_cost(psbt, self.chain, self.max_fee_rate)?;
+        let mut warnings = Warnings::default();
+        warn_of_lock_time(&psbt.unsigned_tx, &mut warnings);
+        Ok((role, warnings))
     }
 
-    /// Requires that exactly one output pays the deposit address, and that it pays exactly the amount.
+    /// Requires that exactly one output pays the deposit address, that it pays exactly the amount, and that no output is spent twice, which no
+    /// node accepts.
     pub(crate) fn is_paid_by(&self, transaction: &Transaction) -> Result<Role, Refusal> {
         let mut paying = transaction.output.iter().enumerate().filter(|(_, output)| output.script_pubkey == self.script_pubkey);
         let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
@@ -66,8 +87,24 @@ impl Deposit {
             let refusal = differs(format!("/output/{index}/value")).with_expected(self.amount.to_sat());
             return Err(refusal.with_actual(output.value.to_sat()));
         }
+        let mut outpoints = BTreeSet::new();
+        if let Some(index) = transaction.input.iter().position(|input| !outpoints.insert(input.previous_output)) {
+            return Err(differs(format!("/input/{index}")).with_reason("the output is spent twice"));
+        }
         Ok(Role::Initiate)
     }
+}
+
+/// Adds a warning about a lock time that is in force. Many wallets set the current height, which stops nothing, and only the chain knows it.
+fn warn_of_lock_time(transaction: &Transaction, warnings: &mut Warnings) {
+    if transaction.lock_time == LockTime::ZERO || !transaction.is_lock_time_enabled() {
+        return;
+    }
+    let first = match transaction.lock_time {
+        LockTime::Blocks(height) => format!("only blocks above {height}"),
+        LockTime::Seconds(time) => format!("only blocks after Unix second {time}"),
+    };
+    warnings.warn_about(Code::WalletLockTime, first);
 }
 
 fn refuse_open(location: String, hash_type: u8) -> Refusal {
@@ -166,10 +203,10 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    /// Requires that exactly one output pays the deposit address, that it pays exactly the amount, and that every input is signed, as far
-    /// as that can be seen without the outputs that are spent: it has a script or a witness, without a hash type that lets others change the
-    /// transaction. The paying wallet may choose inputs, change, fee and the order of outputs.
-    fn matches(&self, transaction: &Transaction, _: &mut Warnings) -> Result<Role, Refusal> {
+    /// Requires that exactly one output pays the deposit address, that it pays exactly the amount, that no output is spent twice, and that every
+    /// input is signed, as far as that can be seen without the outputs that are spent: it has a script or a witness, without a hash type that
+    /// lets others change the transaction. The paying wallet may choose inputs, change, fee, lock time and the order of outputs.
+    fn matches(&self, transaction: &Transaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
         let role = self.is_paid_by(transaction)?;
         for (index, input) in transaction.input.iter().enumerate() {
             if input.script_sig.is_empty() && input.witness.is_empty() {
@@ -179,6 +216,7 @@ impl family::Deposit for Deposit {
                 return Err(refuse_open(format!("/input/{index}"), hash_type));
             }
         }
+        warn_of_lock_time(transaction, warnings);
         Ok(role)
     }
 }

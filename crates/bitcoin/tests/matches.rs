@@ -2,10 +2,14 @@
 
 use std::str::FromStr;
 
+use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
 use bitcoin::psbt::Psbt;
-use bitcoin::{Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, TapSighashType, Transaction, TxIn, TxOut, Txid, Witness};
+use bitcoin::{
+    Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, Sequence, TapSighashType, Transaction, TxIn, TxOut, Txid, Witness,
+};
+use countersign_bitcoin::received::psbt_fee;
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
 use countersign_core::{Code, Refusal, Role};
 use countersign_testkit::{Case, TestResult, fixture, received, verified, wallet};
@@ -186,6 +190,111 @@ fn a_psbt_of_another_wallet_is_matched_before_it_is_signed() {
     let mut less = good;
     less.unsigned_tx.output[0].value = Amount::from_sat(1);
     assert_eq!(deposit.matches_psbt(&less).expect_err("less").location(), "/output/0/value");
+}
+
+/// Whoever signs a PSBT pays its fee, which only the outputs that it spends show.
+#[test]
+fn the_fee_of_a_psbt_is_judged_before_it_is_signed() {
+    for id in ["bitcoin-p2wpkh", "bitcoin-p2tr", "bitcoin-p2sh"] {
+        let case = fixture::<Bitcoin>(id);
+        let (order, transaction) = (verified::<Bitcoin>(&case), signed(&case));
+        let deposit = order.deposit();
+        let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+        let mut good = Psbt::from_str(&text).expect("a PSBT");
+        let spent = spent(&case, &transaction);
+        let sum = |outputs: &[TxOut]| outputs.iter().map(|output| output.value).sum::<Amount>();
+        assert_eq!(psbt_fee(&good), Ok(Some(sum(&spent) - sum(&transaction.output))), "{id}");
+        good.inputs.iter_mut().zip(&spent).for_each(|(known, output)| {
+            (known.witness_utxo, known.non_witness_utxo) = (Some(output.clone()), None);
+        });
+        // Without change, all of it is the fee. The default policy allows 1000 sat/vB.
+        let with_fee = |fee: u64| {
+            let mut psbt = good.clone();
+            let others = sum(&transaction.output) - sum(&spent[1..]);
+            psbt.inputs[0].witness_utxo.as_mut().expect("an output").value = others + Amount::from_sat(fee);
+            psbt
+        };
+        let judged = |psbt: &Psbt| deposit.matches_psbt(psbt).map_err(|refusal| (refusal.code(), refusal.location().to_owned()));
+        let vsize = u64::try_from(transaction.vsize()).expect("a size");
+        assert_eq!(psbt_fee(&with_fee(7)), Ok(Some(Amount::from_sat(7))), "{id}");
+        assert_eq!(judged(&with_fee(1_000 * vsize)), Ok(Role::Initiate), "{id}");
+        // A signature may be a byte longer than this one.
+        for fee in [1_000 * (vsize + u64::try_from(spent.len()).expect("few") + 1), 100_000_000] {
+            assert_eq!(judged(&with_fee(fee)), Err((Code::FeeRateTooHigh, "/fee".to_owned())), "{id} {fee}");
+        }
+        assert_eq!(judged(&with_fee(0)), Err((Code::FeeRateZero, "/fee".to_owned())), "{id}");
+        let mut less = good.clone();
+        less.inputs[0].witness_utxo.as_mut().expect("an output").value = Amount::ZERO;
+        let covered = sum(&spent[1..]) >= sum(&transaction.output);
+        assert!(covered || judged(&less) == Err(mismatch("/output")), "{id}: pays more than it spends");
+        // Any fee is possible where an output is missing.
+        let mut unknown = with_fee(100_000_000);
+        unknown.inputs[0].witness_utxo = None;
+        assert_eq!((psbt_fee(&unknown), judged(&unknown)), (Ok(None), Ok(Role::Initiate)), "{id}");
+        let mut twice = good.clone();
+        twice.unsigned_tx.input.push(twice.unsigned_tx.input[0].clone());
+        twice.inputs.push(twice.inputs[0].clone());
+        assert_eq!(judged(&twice), Err(mismatch(&format!("/input/{}", spent.len()))), "{id}: spent twice");
+        let mut raw = transaction.clone();
+        raw.input.push(raw.input[0].clone());
+        assert_eq!(refused(&order, &raw), mismatch(&format!("/input/{}", spent.len())), "{id}: spent twice");
+        // A script of another kind may have a large witness, which no fee of a whole coin pays for either.
+        let mut other = with_fee(100_000_000);
+        other.inputs[0].witness_utxo.as_mut().expect("an output").script_pubkey = ScriptBuf::new_p2wsh(&ScriptBuf::new().wscript_hash());
+        other.inputs[0].redeem_script = None;
+        assert_eq!(judged(&other), Err((Code::FeeRateTooHigh, "/fee".to_owned())), "{id}");
+    }
+}
+
+/// A legacy signature commits to no amount, so that only the whole previous transaction shows it.
+#[test]
+fn the_amount_of_a_spent_output_is_proven() {
+    let case = fixture::<Bitcoin>("bitcoin-p2pkh");
+    let order = verified::<Bitcoin>(&case);
+    let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+    let good = Psbt::from_str(&text).expect("a PSBT");
+    let deposit = order.deposit();
+    let previous = good.inputs[0].non_witness_utxo.clone().expect("the previous transaction");
+    let vout = usize::try_from(good.unsigned_tx.input[0].previous_output.vout).expect("an index");
+    assert_eq!(deposit.matches_psbt(&good), Ok(Role::Initiate));
+    assert!(psbt_fee(&good).is_ok_and(|fee| fee.is_some()));
+    let mut alone = good.clone();
+    (alone.inputs[0].witness_utxo, alone.inputs[0].non_witness_utxo) = (Some(previous.output[vout].clone()), None);
+    assert_eq!((psbt_fee(&alone), deposit.matches_psbt(&alone)), (Ok(None), Ok(Role::Initiate)));
+    let refused = |change: &dyn Fn(&mut bitcoin::psbt::Input)| {
+        let mut psbt = good.clone();
+        change(&mut psbt.inputs[0]);
+        let refusal = deposit.matches_psbt(&psbt).expect_err("another output");
+        (refusal.code(), refusal.location().to_owned())
+    };
+    let mismatch = (Code::UtxoMismatch, "/inputs/0/non_witness_utxo".to_owned());
+    assert_eq!(refused(&|input| input.non_witness_utxo.as_mut().expect("it").output[vout].value += Amount::ONE_SAT), mismatch);
+    let other = TxOut { value: Amount::ONE_SAT, ..previous.output[vout].clone() };
+    assert_eq!(refused(&|input| input.witness_utxo = Some(other.clone())), mismatch);
+}
+
+/// Many wallets set the current height, which stops nothing. Only the chain knows whether it has passed.
+#[test]
+fn a_lock_time_in_force_is_said() {
+    let case = fixture::<Bitcoin>(CASES[0]);
+    let (order, good) = (verified::<Bitcoin>(&case), signed(&case));
+    let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+    let psbt = Psbt::from_str(&text).expect("a PSBT");
+    let said = |lock_time, sequence| {
+        let (mut transaction, mut psbt) = (good.clone(), psbt.clone());
+        for transaction in [&mut transaction, &mut psbt.unsigned_tx] {
+            transaction.lock_time = LockTime::from_consensus(lock_time);
+            transaction.input.iter_mut().for_each(|input| input.sequence = sequence);
+        }
+        let of_raw = order.match_with_warnings(&transaction).expect("the payment").1;
+        assert_eq!(of_raw, order.deposit().match_psbt_with_warnings(&psbt).expect("the payment").1);
+        assert_eq!((order.matches(&transaction), order.deposit().matches_psbt(&psbt)), (Ok(Role::Initiate), Ok(Role::Initiate)));
+        of_raw.list().iter().map(|warning| (warning.code(), warning.detail().unwrap_or_default().to_owned())).collect::<Vec<_>>()
+    };
+    let sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
+    assert_eq!(said(900_000, sequence), [(Code::WalletLockTime, "only blocks above 900000".to_owned())]);
+    assert_eq!(said(1_900_000_000, sequence), [(Code::WalletLockTime, "only blocks after Unix second 1900000000".to_owned())]);
+    assert_eq!((said(900_000, Sequence::MAX), said(0, sequence)), (vec![], vec![]));
 }
 
 /// A signature does not cover more because its input is finalized.

@@ -68,6 +68,9 @@ struct Matched<'a> {
     /// The id of the transaction, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction: Option<&'a str>,
+    /// The fee of a PSBT in base units, where it has every output that it spends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fee: Option<String>,
     not_proven: &'static str,
     /// What the wallet changed although it may.
     changed: &'a Warnings,
@@ -111,7 +114,7 @@ fn find(args: &Args, order: &Verified, registry: &Registry, session: &Session) -
 /// not of the order, or that cannot be read as one of any order, may be that of a bundler or a relay: what it did decides then, if the endpoints
 /// have its receipt.
 async fn by_id(nodes: &Nodes<Http>, order: &Verified, id: &str) -> Result<Found, Failure> {
-    let found = |form, (role, changed)| Found { role, changed, form, transaction: Some(id.to_owned()) };
+    let found = |form, (role, changed)| Found { role, changed, form, transaction: Some(id.to_owned()), fee: None };
     let refused = |refusal: Refusal| after_sending(refusal.with_prefix("/transaction"));
     let failure = match nodes.sent(order.chain(), id).await {
         Ok(Some(transaction)) => match order.match_with_warnings(&transaction) {
@@ -154,7 +157,7 @@ fn after_sending(refusal: Refusal) -> Failure {
 }
 
 fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -> Result<u8, Failure> {
-    let not_proven = not_proven(order.family(), found.form);
+    let not_proven = not_proven(order.family(), found);
     if session.json {
         show::json(&Matched {
             id,
@@ -164,6 +167,7 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
             role: found.role,
             form: found.form,
             transaction: found.transaction.as_deref(),
+            fee: found.fee.map(|fee| fee.to_string()),
             not_proven,
             changed: &found.changed,
             warnings: order.warnings(),
@@ -173,6 +177,7 @@ fn print(order: &Verified, found: &Found, id: Option<&str>, session: &Session) -
     show::field("role", &format!("{}: {}", found.role, meaning(found.role)))?;
     show::field("order id", order.order_id())?;
     found.transaction.iter().try_for_each(|id| show::field("transaction", id))?;
+    found.fee.iter().try_for_each(|fee| show::field("fee", &format!("{fee} sat")))?;
     show::field("not proven", not_proven)?;
     show::warnings(&found.changed)?;
     show::warnings(order.warnings())?;
@@ -188,8 +193,8 @@ const fn meaning(role: Role) -> &'static str {
 }
 
 /// Returns what a match does not prove, and where it can be seen.
-const fn not_proven(family: Family, form: &str) -> &'static str {
-    match (family, form.as_bytes()) {
+const fn not_proven(family: Family, found: &Found) -> &'static str {
+    match (family, found.form.as_bytes()) {
         (_, b"receipt") => {
             "that its block is final, and what else the transaction did, such as another approval; `countersign order watch` with --nodes \
              shows the first"
@@ -198,8 +203,15 @@ const fn not_proven(family: Family, form: &str) -> &'static str {
             "that the wallet or node states the truth, which the chain shows: `countersign order watch` with --nodes; and what else the \
              transaction did, such as another approval"
         }
+        (_, b"psbt") if found.fee.is_none() => {
+            "its fee, because the PSBT does not have every output that it spends: it may be any; that the PSBT is completely signed, and that it \
+             was sent"
+        }
         (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
         (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",
+        (Family::Sui, _) => {
+            "the signature of a multisig, zkLogin or passkey account, which only the network can check; that it is in a block and succeeded"
+        }
         (Family::Starknet, _) => "the account's signature, which only its contract can check, and that it is in a block",
         _ => "that it is in a block and succeeded",
     }

@@ -50,6 +50,8 @@ pub(crate) struct Found {
     pub(crate) form: &'static str,
     /// The id of the transaction, where it is known.
     pub(crate) transaction: Option<String>,
+    /// The fee of a PSBT in base units, where it has every output that it spends.
+    pub(crate) fee: Option<u64>,
 }
 
 /// The members of an object, each as it is written. One that is null is missing.
@@ -204,7 +206,7 @@ impl Sent {
 
     /// Proves what was sent.
     pub(crate) fn find(&self, order: &Verified) -> Result<Found, Refusal> {
-        let found = |(role, changed)| Found { role, changed, form: "transaction", transaction: None };
+        let found = |(role, changed)| Found { role, changed, form: "transaction", transaction: None, fee: None };
         match (self, order) {
             (Self::Calls(effect), _) => by_effect(order, effect),
             // What is not the owner's own transaction may pay the order nevertheless. If it does not, the difference is what helps.
@@ -215,9 +217,14 @@ impl Sent {
             },
             (Self::Json(text), _) => countersign_json::match_with_warnings(order, text).map(found),
             (Self::Bytes(bytes), Verified::Bitcoin(order)) if bytes.starts_with(PSBT) => {
-                let psbt = received::psbt_from_bytes(bytes).map_err(|refusal| refusal.with_prefix("/psbt"))?;
-                let role = order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.with_prefix("/psbt"))?;
-                Ok(Found { form: "psbt", ..found((role, Warnings::default())) })
+                let compare = || {
+                    let psbt = received::psbt_from_bytes(bytes)?;
+                    let matched = order.deposit().match_psbt_with_warnings(&psbt)?;
+                    order.check_refused(&matched.1)?;
+                    let fee = received::psbt_fee(&psbt)?.map(|fee| fee.to_sat());
+                    Ok(Found { form: "psbt", fee, ..found(matched) })
+                };
+                compare().map_err(|refusal: Refusal| refusal.with_prefix("/psbt"))
             }
             (Self::Bytes(bytes), _) => {
                 order.match_bytes_with_warnings(bytes).map(found).map_err(|refusal| refusal.with_prefix("/transaction"))
@@ -235,7 +242,7 @@ pub(crate) fn may_be_of_another(refusal: &Refusal) -> bool {
 /// Proves the payment by what a transaction did.
 fn by_effect(order: &Verified, effect: &[u8]) -> Result<Found, Refusal> {
     let transaction = Some(countersign_json::find_payment(order, effect)?);
-    Ok(Found { role: Role::Initiate, changed: Warnings::default(), form: "calls", transaction })
+    Ok(Found { role: Role::Initiate, changed: Warnings::default(), form: "calls", transaction, fee: None })
 }
 
 fn not_an_id() -> String {

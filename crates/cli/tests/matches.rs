@@ -7,6 +7,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use countersign::bitcoin::bitcoin::absolute::LockTime;
+use countersign::bitcoin::bitcoin::{Amount, Psbt, Sequence};
 use serde_json::{Value, json};
 
 use crate::home::{Home, NOWHERE, machine, out, said};
@@ -252,6 +254,40 @@ fn a_stored_order_needs_no_files() {
     let unknown = ["match", "--registry", &world.registry, "--stored", &"ab".repeat(32), "sent"];
     let output = world.home.run(NOWHERE, &unknown);
     assert!(output.status.code() == Some(2) && said(&output).contains("not in the state directory"), "{}", said(&output));
+}
+
+/// A PSBT that has what it spends shows its fee before anybody signs it.
+#[test]
+fn the_fee_of_a_psbt_is_shown_or_said_to_be_open() {
+    let world = World::new("fee");
+    let line = Line::load("bitcoin", "bitcoin-p2wpkh");
+    let good: Psbt = line.artefact("/deposit/psbt").parse().unwrap();
+    let of = |change: &dyn Fn(&mut Psbt)| {
+        let mut psbt = good.clone();
+        change(&mut psbt);
+        world.of(&line, &psbt.serialize())
+    };
+    let spent = good.inputs[0].witness_utxo.as_ref().unwrap().value;
+    let paid: Amount = good.unsigned_tx.output.iter().map(|output| output.value).sum();
+    let (code, shown) = of(&|_| ());
+    assert_eq!((code, &shown["form"], &shown["fee"]), (0, &json!("psbt"), &json!((spent - paid).to_sat().to_string())), "{shown}");
+    assert!(!shown["not_proven"].as_str().unwrap().contains("fee"), "{shown}");
+    let (code, shown) = of(&|psbt| (psbt.inputs[0].witness_utxo, psbt.inputs[0].non_witness_utxo) = (None, None));
+    assert_eq!((code, &shown["fee"]), (0, &Value::Null), "{shown}");
+    assert!(shown["not_proven"].as_str().unwrap().contains("its fee"), "{shown}");
+    let (code, shown) = of(&|psbt| {
+        psbt.unsigned_tx.lock_time = LockTime::from_consensus(900_000);
+        psbt.unsigned_tx.input[0].sequence = Sequence::ENABLE_LOCKTIME_NO_RBF;
+    });
+    assert_eq!((code, &shown["changed"][0]["code"]), (0, &json!("wallet_lock_time")), "{shown}");
+    // Without change.
+    let (code, shown) = of(&|psbt| {
+        let output = psbt.inputs[0].witness_utxo.as_mut().unwrap();
+        output.value += Amount::ONE_BTC;
+        psbt.inputs[0].non_witness_utxo = None;
+    });
+    assert_eq!((code, &shown["error"]["code"], &shown["error"]["at"]), (1, &json!("fee_rate_too_high"), &json!("/psbt/fee")), "{shown}");
+    assert!(!shown.to_string().contains("do not sign"), "{shown}");
 }
 
 /// An approval above the amount belongs to the order, and is reported.

@@ -259,6 +259,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::SecretWrong, "recovery: crates/evm/tests/recover.rs"),
     (Code::SignatureMissing, "the typed API alone: crates/evm/tests/sign.rs"),
     (Code::WalletAssertion, "external wallets: crates/solana/tests/lighthouse.rs"),
+    (Code::WalletLockTime, "external wallets: crates/bitcoin/tests/matches.rs"),
     (Code::WalletNonce, "external wallets: crates/solana/tests/nonce.rs"),
     (Code::TransactionMismatch, "external wallets: crates/evm/tests/external.rs"),
     (Code::GasPriceTooHigh, "depends on a node: crates/node/tests/evm_wallet.rs"),

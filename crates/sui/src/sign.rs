@@ -111,12 +111,9 @@ impl Signable for Unsigned {
             other => other,
         };
         let is_signers = signature.derive_addresses().any(|address| address == signer);
-        if !is_signers || !is_sound(&signature, &self.signing_digest) {
+        if !is_signers || !is_sound(&signature, &self.signing_digest, warnings) {
             let expected = format!("a signature of {signer} over {}", hex::encode(self.signing_digest));
             return Err(Refusal::new(Code::SignatureMismatch, "").with_expected(expected));
-        }
-        if !matches!(signature, UserSignature::Simple(_)) {
-            warnings.warn_about(Code::SignatureUnverified, signature.scheme().name());
         }
         self.set(id, signature);
         Ok(())

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use countersign_core::{Code, Refusal};
+use countersign_core::{Code, Refusal, Warnings};
 use ed25519_dalek::VerifyingKey;
 use sui_crypto::Verifier as _;
 use sui_crypto::simple::SimpleVerifier;
@@ -66,14 +66,18 @@ pub(crate) fn check_low_s(signature: &UserSignature) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether a simple signature of this digest is valid. Returns `true` for any other scheme, which only the network can verify.
-pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32]) -> bool {
+/// Returns whether a simple signature of this digest is valid. Returns `true` with a warning for any other scheme, which only the network can
+/// verify.
+pub(crate) fn is_sound(signature: &UserSignature, digest: &[u8; 32], warnings: &mut Warnings) -> bool {
     match signature {
         UserSignature::Simple(SimpleSignature::Ed25519 { signature, public_key }) => {
             let signature = ed25519_dalek::Signature::from_bytes(signature.inner());
             VerifyingKey::from_bytes(public_key.inner()).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
         }
         UserSignature::Simple(simple) => SimpleVerifier.verify(digest, simple).is_ok(),
-        _ => true,
+        other => {
+            warnings.warn_about(Code::SignatureUnverified, other.scheme().name());
+            true
+        }
     }
 }

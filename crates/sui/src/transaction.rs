@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use countersign_core::{Code, Refusal, RequestId, Role};
+use countersign_core::{Code, Refusal, RequestId, Role, Warnings};
 use sui_sdk_types::hash::Hasher;
 use sui_sdk_types::{Address, Digest, GasPayment, SignedTransaction, Transaction, TransactionExpiration, TransactionKind, UserSignature};
 
@@ -156,8 +156,9 @@ fn blake2b(prefix: &[u8], bytes: &[u8]) -> Digest {
 /// Returns the role of a signed transaction in an order.
 ///
 /// The wallet may choose the gas and the expiration. The sender and the kind must be the order's, and simple signatures of the sender, and
-/// of the sponsor if another account pays for gas, must be valid. Of multisig, zkLogin and passkey signatures only the address is checked, because only the network can prove them.
-pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<Role, Refusal> {
+/// of the sponsor if another account pays for gas, must be valid. Of multisig, zkLogin and passkey signatures only the address is checked, with
+/// a warning, because only the network can prove them.
+pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
     let differs = |location: String| Refusal::new(Code::TransactionMismatch, location);
     let transaction = &signed.transaction;
     if transaction.sender != deposit.sender {
@@ -175,7 +176,7 @@ pub(crate) fn matches(deposit: &Deposit, signed: &SignedTransaction) -> Result<R
         let Some((index, signature)) = signed.signatures.iter().enumerate().find(|(_, signature)| is_by(signature)) else {
             return Err(differs("/signatures".to_owned()).with_expected(format!("a signature of {signer}")));
         };
-        if !signature::is_sound(signature, &digest) {
+        if !signature::is_sound(signature, &digest, warnings) {
             return Err(differs(format!("/signatures/{index}")).with_reason("the signature is not over this transaction"));
         }
     }

@@ -73,8 +73,8 @@ impl family::Deposit for Deposit {
         received::from_bytes(bytes)
     }
 
-    fn matches(&self, transaction: &SignedTransaction, _: &mut Warnings) -> Result<Role, Refusal> {
-        transaction::matches(self, transaction)
+    fn matches(&self, transaction: &SignedTransaction, warnings: &mut Warnings) -> Result<Role, Refusal> {
+        transaction::matches(self, transaction, warnings)
     }
 }
 

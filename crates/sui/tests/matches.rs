@@ -168,7 +168,12 @@ fn signatures_that_only_the_network_proves_count_by_their_address() -> TestResul
         let unsigned = order.prepare(wallet::<Sui>(&case))?;
         let signature = UserSignature::from_base64(outside[scheme]["signature"].as_str().ok_or("no signature")?)?;
         let transaction = SignedTransaction { transaction: unsigned.payloads().transaction(), signatures: vec![signature] };
-        assert_eq!(order.matches(&transaction), Ok(Role::Initiate), "{scheme}");
+        let (role, warnings) = order.match_with_warnings(&transaction)?;
+        let codes: Vec<_> = warnings.list().iter().map(|warning| warning.code()).collect();
+        assert_eq!((role, &codes[..]), (Role::Initiate, &[Code::SignatureUnverified][..]), "{scheme}");
+        // Nobody reads the warning there.
+        let refusal = order.matches(&transaction).expect_err("not proven");
+        assert!(refusal.code() == Code::TransactionMismatch && refusal.message().contains("signature_unverified"), "{scheme}: {refusal}");
     }
     Ok(())
 }

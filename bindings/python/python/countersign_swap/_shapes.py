@@ -402,6 +402,7 @@ Code: TypeAlias = Literal[
     "calldata_suffix",
     "wallet_assertion",
     "wallet_nonce",
+    "wallet_lock_time",
     "nonce_gap",
     "fee_above_payout",
     "gas_limit_above_cap",

@@ -1,7 +1,5 @@
 //! The signatures of another wallet's transaction, proven with the outputs that it spends.
 
-use std::collections::BTreeSet;
-
 use bitcoin::script::Instruction;
 use bitcoin::{Amount, Script, ScriptBuf, Transaction, TxIn, TxOut, psbt};
 use countersign_core::family::Deposit as _;
@@ -42,7 +40,7 @@ impl Deposit {
             let refusal = Refusal::new(Code::TransactionMismatch, "/spent").with_reason("there is one spent output for each input");
             return Err(refusal.with_expected(transaction.input.len()).with_actual(spent.len()));
         }
-        check_coins(transaction, spent)?;
+        fee_of(transaction, spent)?;
         let inputs = transaction.input.iter().zip(spent).enumerate();
         let inputs = inputs.map(|(index, (signed, output))| {
             let spend = read_spend(&output.script_pubkey, last_push(&signed.script_sig));
@@ -63,21 +61,15 @@ impl Deposit {
     }
 }
 
-/// Requires what makes nodes refuse a transaction whatever its signatures are: each output is spent once, and covers what is paid.
-fn check_coins(transaction: &Transaction, spent: &[TxOut]) -> Result<(), Refusal> {
-    let refuse = |at: String, reason: &'static str| Refusal::new(Code::TransactionMismatch, at).with_reason(reason);
-    let mut outpoints = BTreeSet::new();
-    if let Some(index) = transaction.input.iter().position(|input| !outpoints.insert(input.previous_output)) {
-        return Err(refuse(format!("/input/{index}"), "the output is spent twice"));
-    }
+/// Returns the fee of a transaction that spends these outputs. Nodes refuse one that pays more than it spends, whatever its signatures are.
+pub(crate) fn fee_of(transaction: &Transaction, spent: &[TxOut]) -> Result<Amount, Refusal> {
     let sum = |outputs: &[TxOut]| outputs.iter().try_fold(Amount::ZERO, |sum, output| sum.checked_add(output.value));
-    match (sum(spent), sum(&transaction.output)) {
-        (Some(has), Some(pays)) if pays <= has => Ok(()),
-        (has, pays) => {
-            let [has, pays] = [has, pays].map(|sum| sum.map_or_else(|| "more than 64 bits".to_owned(), |sum| sum.to_sat().to_string()));
-            Err(refuse("/output".to_owned(), "the outputs are worth more than what is spent").with_expected(has).with_actual(pays))
-        }
-    }
+    let (has, pays) = (sum(spent), sum(&transaction.output));
+    has.zip(pays).and_then(|(has, pays)| has.checked_sub(pays)).ok_or_else(|| {
+        let [has, pays] = [has, pays].map(|sum| sum.map_or_else(|| "more than 64 bits".to_owned(), |sum| sum.to_sat().to_string()));
+        let refusal = Refusal::new(Code::TransactionMismatch, "/output").with_reason("the outputs are worth more than what is spent");
+        refusal.with_expected(has).with_actual(pays)
+    })
 }
 
 /// Proves the signature of an input, and requires that its script and witness are the only ones that nodes relay for it.

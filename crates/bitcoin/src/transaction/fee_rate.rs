@@ -62,11 +62,13 @@ impl FeeRate {
     /// `vsize` is zero, or if the fee has more than 64 bits.
     #[must_use]
     pub fn replacing(fee: Amount, vsize: u64) -> Option<Self> {
-        let needed = U256::from(fee.to_sat().checked_add(vsize)?).checked_mul(U256::from(1_000))?;
-        if vsize == 0 {
-            return None;
-        }
-        Some(Self { units: needed.div_ceil(U256::from(vsize)), scale: 3 })
+        Self::of(fee.checked_add(Amount::from_sat(vsize))?, vsize)
+    }
+
+    /// Returns the rate of a transaction of `vsize` virtual bytes that pays `fee`, rounded up to a thousandth; `None` if `vsize` is zero.
+    pub(crate) fn of(fee: Amount, vsize: u64) -> Option<Self> {
+        let thousandths = U256::from(fee.to_sat()).saturating_mul(U256::from(1_000));
+        (vsize != 0).then(|| Self { units: thousandths.div_ceil(U256::from(vsize)), scale: 3 })
     }
 
     /// Requires that the rate is neither zero nor above `max` sat/vB.

@@ -20,7 +20,7 @@ use crate::sign::Proof;
 /// The weight of the largest transaction that nodes relay (`MAX_STANDARD_TX_WEIGHT`).
 pub const MAX_WEIGHT: u64 = 400_000;
 /// The weight of an outpoint, an empty script and a sequence.
-const INPUT_WEIGHT: u64 = 164;
+pub(crate) const INPUT_WEIGHT: u64 = 164;
 
 /// A transaction to sign, with the signatures that are attached so far.
 #[derive(Debug, Clone)]

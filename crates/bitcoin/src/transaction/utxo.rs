@@ -154,7 +154,9 @@ impl Utxo {
     ) -> Result<Self, Refusal> {
         let spend = read_spend(&output.script_pubkey, redeem_script)?;
         match &previous {
-            Some(previous) => check_previous(outpoint, &output, previous)?,
+            Some(previous) => {
+                check_previous(outpoint, Some(&output), previous, "/previous_tx")?;
+            }
             None if spend == Spend::P2pkh => return Err(Refusal::new(Code::MissingField, "/previous_tx")),
             None => {}
         }
@@ -211,15 +213,21 @@ pub(crate) fn read_spend(script: &ScriptBuf, redeem_script: Option<ScriptBuf>) -
     Ok(Spend::P2shP2wpkh { redeem_script })
 }
 
-/// Requires that the transaction created exactly this output.
-fn check_previous(outpoint: OutPoint, output: &TxOut, previous: &Transaction) -> Result<(), Refusal> {
-    let refusal = || Refusal::new(Code::UtxoMismatch, "/previous_tx");
+/// Returns the output that the transaction created, and requires that it is `output`, if that is given.
+pub(crate) fn check_previous<'t>(
+    outpoint: OutPoint,
+    output: Option<&TxOut>,
+    previous: &'t Transaction,
+    at: &'static str,
+) -> Result<&'t TxOut, Refusal> {
+    let refusal = || Refusal::new(Code::UtxoMismatch, at);
     let txid = previous.compute_txid();
     if txid != outpoint.txid {
         return Err(refusal().with_expected(outpoint.txid.to_string()).with_actual(txid.to_string()));
     }
     let made = usize::try_from(outpoint.vout).ok().and_then(|vout| previous.output.get(vout));
-    if made == Some(output) { Ok(()) } else { Err(refusal().with_reason("the transaction has another output at this index")) }
+    let made = made.filter(|made| output.is_none_or(|output| output == *made));
+    made.ok_or_else(|| refusal().with_reason("the transaction has another output at this index"))
 }
 
 /// Parses a transaction id as displayed, which is the hash with its bytes in reverse order.

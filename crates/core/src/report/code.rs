@@ -274,6 +274,7 @@ codes! {
     CalldataSuffix = "calldata_suffix", "the wallet appended bytes to the calldata, which the contract ignores", "compare the bytes with what your wallet says that it adds";
     WalletAssertion = "wallet_assertion", "the wallet added an instruction that stops the transaction if it does not do what the wallet expects", "nothing is needed: it moves nothing, and nothing is paid if it stops the transaction but the fee";
     WalletNonce = "wallet_nonce", "the wallet put a nonce account in place of the blockhash: the transaction does not expire, and can be sent at any later time", "if it is not sent soon, advance the nonce account before you pay in another way";
+    WalletLockTime = "wallet_lock_time", "the wallet gave the transaction a lock time: no earlier block can contain it", "check that it has passed or is near: until then the transaction pays nothing, and its coins can be spent in another way";
     NonceGap = "nonce_gap", "earlier transactions of the account are not mined yet, and this one waits for them", "replace the oldest of them in your wallet if it stays unmined";
     FeeAbovePayout = "fee_above_payout", "the transaction may cost more than it pays", "wait until fees are lower, as long as the timelock allows it";
     GasLimitAboveCap = "gas_limit_above_cap", "the gas limit is above what the chain allows one transaction, so nodes refuse it", "set a lower gas limit";
@@ -309,6 +310,7 @@ impl Code {
             | Self::NonceGap
             | Self::OwnSignatureOverwritten
             | Self::WalletAssertion
+            | Self::WalletLockTime
             | Self::WalletNonce => Severity::Info,
             _ => Severity::Caution,
         }

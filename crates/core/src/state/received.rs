@@ -10,7 +10,8 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     ///
     /// Use this with wallets that choose nonce and fees themselves (`eth_sendTransaction`, `account.execute`). Everything that they
     /// may not choose must equal what was verified, and what the owner would have to be warned about is refused: on EVM and Tron another
-    /// approval above the amount than the verified one, on Tron a permission or signatures that only the chain can judge.
+    /// approval above the amount than the verified one, on Tron a permission or signatures that only the chain can judge, on Sui a signature that
+    /// only the network can.
     ///
     /// # Errors
     ///
@@ -22,7 +23,8 @@ impl<F: ChainFamily> VerifiedOrder<F> {
 
     /// Returns the role in this order of a transaction of an external wallet, and warnings about what the wallet changed or added: on EVM and
     /// Tron a larger approval, or bytes behind the calldata; on Tron also another permission than the owner's, and several signatures; on
-    /// Solana assertions, or a nonce in place of the blockhash. Show them to the owner: the role alone does not say what else was sent.
+    /// Solana assertions, or a nonce in place of the blockhash; on Sui a signature that only the network can prove; on Bitcoin-like chains a lock
+    /// time. Show them to the owner: the role alone does not say what else was sent.
     ///
     /// # Errors
     ///
@@ -32,8 +34,18 @@ impl<F: ChainFamily> VerifiedOrder<F> {
     pub fn match_with_warnings(&self, transaction: &F::Transaction) -> Result<(Role, Warnings), Refusal> {
         let mut warnings = Warnings::default();
         let role = self.0.deposit.matches(transaction, &mut warnings)?;
-        warnings.check_refused(&self.0.refused)?;
+        self.check_refused(&warnings)?;
         Ok((role, warnings))
+    }
+
+    /// Requires that the policy refuses none of the warnings about what a family compares in a form of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::WarningRefused`].
+    #[doc(hidden)]
+    pub fn check_refused(&self, warnings: &Warnings) -> Result<(), Refusal> {
+        warnings.check_refused(&self.0.refused)
     }
 
     /// Returns the role in this order of a signed transaction, given as bytes: see [`matches`](Self::matches). Bytes are the same in
