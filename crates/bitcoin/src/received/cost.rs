@@ -2,7 +2,7 @@
 
 use bitcoin::psbt::{self, Psbt};
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut, Witness};
-use countersign_core::{Code, Refusal};
+use countersign_core::Refusal;
 
 use crate::address::Chain;
 use crate::sign::fee_of;
@@ -17,8 +17,8 @@ const MAX_SCRIPTS: u64 = 12_000;
 ///
 /// # Errors
 ///
-/// [`Code::UtxoMismatch`] for a previous transaction of another id, or without this output; [`Code::TransactionMismatch`] if the outputs are
-/// worth more than what is spent.
+/// [`Code::UtxoMismatch`](countersign_core::Code::UtxoMismatch) for a previous transaction of another id, or without this output;
+/// [`Code::TransactionMismatch`](countersign_core::Code::TransactionMismatch) if the outputs are worth more than what is spent.
 pub fn psbt_fee(psbt: &Psbt) -> Result<Option<Amount>, Refusal> {
     spent(psbt)?.map(|spent| fee_of(&psbt.unsigned_tx, &spent)).transpose()
 }
