@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -419,6 +420,28 @@ def test_a_store_is_free_again_after_a_second_opening_failed(tmp_path: Path) -> 
     again.open()
     again.close()
     store.open()
+    store.close()
+
+
+@pytest.mark.parametrize("folder", [".", "orders", "orders/1"])
+def test_a_store_that_cannot_be_read_is_not_a_new_one(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(tmp_path)
+    store.open()
+    documents: List[Tuple[str, Optional[bytes]]] = [("index", b"1"), ("orders/1/journal", b"{}"), ("phrase", b"words")]
+    store.write(documents)
+    store.close()
+    scandir = os.scandir
+
+    def fails(path: Any = ".") -> Any:
+        if os.path.normpath(path) == os.path.normpath(tmp_path / folder):
+            raise OSError(errno.EMFILE, "too many open files")
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", fails)
+        with pytest.raises(OSError, match="too many open files"):
+            store.open()
+    assert sorted(store.open()[1]) == documents
     store.close()
 
 

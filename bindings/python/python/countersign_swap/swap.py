@@ -130,15 +130,7 @@ class FileStore:
             raise
 
     def _read(self) -> Tuple[str, List[Tuple[str, bytes]]]:
-        documents = []
-        for folder, folders, files in os.walk(self._root):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            for file in files:
-                if not file.startswith(".") and file != "lock":
-                    path = os.path.join(folder, file)
-                    with open(path, "rb") as opened:
-                        name = os.path.relpath(path, self._root).replace(os.sep, "/")
-                        documents.append((name, opened.read()))
+        documents = list(self._documents(self._root))
         try:
             with open(os.path.join(self._root, ".host-mark"), "r", encoding="ascii") as opened_mark:
                 mark, _, index = opened_mark.read().partition(" ")
@@ -148,6 +140,19 @@ class FileStore:
         self._mark = mark if mark and index == self._index() else secrets.token_hex(16)
         status = os.stat(self._root)
         return f"{self._root} {status.st_dev} {status.st_ino} {self._mark}", documents
+
+    def _documents(self, folder: str) -> Iterator[Tuple[str, bytes]]:
+        """Yields what a folder has. What cannot be read is an error: a store that looks new would be written over, and its keys lost."""
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # Marks, locks, and what was not completely written.
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    yield from self._documents(entry.path)
+                elif entry.name != "lock":
+                    with open(entry.path, "rb") as opened:
+                        yield os.path.relpath(entry.path, self._root).replace(os.sep, "/"), opened.read()
 
     def _index(self) -> str:
         """Returns what tells the file `index` from every other that was or will be there. A copied file has another time of change."""
@@ -169,8 +174,10 @@ class FileStore:
         folder = os.path.dirname(path)
         self._make(folder)
         if data is None:
-            if os.path.exists(path):
+            try:
                 os.remove(path)
+            except FileNotFoundError:
+                pass
         else:
             beside = os.path.join(folder, f".new-{os.path.basename(path)}")
             opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
