@@ -18,26 +18,10 @@ import pytest
 
 from countersign_swap import swap
 from countersign_swap.swap import AsyncSwaps, FileStore, MemoryStore, NothingSent, Swaps
+from scripted import Need, Unsigned
 
 TABLE = json.loads((Path(__file__).resolve().parents[2] / "hostile.json").read_text())
 ORDER = "ab" * 32
-
-
-class Need:
-    def __init__(self, number: int, detail: Dict[str, Any], bodies: List[Optional[bytes]]) -> None:
-        self.id, self.call, self.detail, self.bodies = number, number, json.dumps(detail), bodies
-
-
-class Unsigned:
-    """An order to sign."""
-
-    family = "evm"
-
-    def __init__(self) -> None:
-        self.is_signed = False
-
-    def missing(self) -> List[str]:
-        return [] if self.is_signed else ["initiate"]
 
 
 class Script:

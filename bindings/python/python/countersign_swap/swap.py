@@ -6,18 +6,20 @@ The machine in `_native` decides everything and does no I/O. This module does wh
 from __future__ import annotations
 
 import asyncio
+import http.client
 import inspect
 import json
 import os
 import queue
 import secrets
+import socket
+import ssl
 import threading
 import time
 import urllib.error
-import urllib.request
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from typing import (
     Any,
     AsyncIterator,
@@ -34,6 +36,7 @@ from typing import (
     Tuple,
     Union,
 )
+from urllib.parse import urlsplit
 
 from countersign_swap._native import Key, Machine, Need, Refusal, UnsignedOrder
 
@@ -42,19 +45,24 @@ __all__ = ["AsyncSwaps", "FileStore", "MemoryStore", "NothingSent", "Store", "Sw
 Change = Dict[str, Any]
 #: What a call hears: its changes, an error that ends it, and None behind the last change.
 Heard = Union[Change, BaseException, None]
-#: Method, URL, headers and body in; status, headers and body out. Raises `ConnectionRefusedError` only if nothing can have been sent.
+#: Method, URL, headers and body in; status, headers and body out. Raises `ConnectionRefusedError` only if nothing can have been sent. It must
+#: end by itself after some 20 seconds, however slowly bytes arrive: nobody else can end it, and each call has a thread.
 Send = Callable[[str, str, Dict[str, str], Optional[bytes]], Tuple[int, Dict[str, str], bytes]]
 #: Signs the order and returns None, or returns "sent" if the wallet has sent the transaction by itself. The second argument has order_id,
 #: purpose, chain, account; and replaces where the fee of a Bitcoin-like payment is raised with the same coins: the id of the first one.
 #: Unless `sign_only` is set, a signer that raises anything but `NothingSent`, or an error whose `code` says that nothing was sent
-#: (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid.
+#: (EIP-1193), may have sent the payment: it is not asked again, and the order counts as paid. While it signs, it is not asked for the same
+#: purpose of the same order, unless it takes more than ten minutes.
 Signer = Callable[[UnsignedOrder, Dict[str, str]], Any]
 Text = Union[str, bytes]
 #: Base units (`1500000`), or whole units with the symbol (`"1.5 usdc"`).
 Amount = Union[str, int]
 
 MAX_BODY = 16 << 20
+#: Seconds until a complete response.
 TIMEOUT = 20.0
+#: Seconds after which a signer at work counts as lost, and is asked again: a redemption that nobody signs loses the funds, and two do no harm.
+LOST = 600.0
 
 
 class NothingSent(Exception):
@@ -262,27 +270,105 @@ def local_key(key: Union[Key, str, bytes, bytearray]) -> Signer:
     return sign
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Headers contain the application id, so no redirect is followed."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
+_tls: Callable[[], ssl.SSLContext] = lru_cache(maxsize=None)(ssl.create_default_context)
 
 
-# No proxy: plain HTTP is allowed because it stays on this machine.
-_opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+class _Exchange:
+    """One HTTP request, which anybody can end.
+
+    It has a connection of its own, through no proxy: plain HTTP is allowed because it stays on this machine. No redirect is followed, because
+    headers contain the application id.
+    """
+
+    def __init__(self) -> None:
+        #: When it is given up, by the monotonic clock.
+        self.deadline = time.monotonic() + TIMEOUT
+        self._lock = threading.Lock()
+        self._socket: Optional[socket.socket] = None
+        self._is_over = False
+
+    def end(self) -> None:
+        """Shuts the connection down, which ends what waits for it.
+
+        The timeout of a socket cannot do that: it begins anew with each byte, so that a server decides how long a thread and a file stay.
+        """
+        with self._lock:
+            self._is_over = True
+            if self._socket is not None:
+                try:
+                    # Not the method of TLS, which would have the reader go on without decryption.
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+                except OSError:
+                    # Nothing is connected yet, or any longer.
+                    pass
+
+    def _hold(self, connection: socket.socket) -> socket.socket:
+        with self._lock:
+            self._socket = connection
+            if self._is_over:
+                connection.close()
+                raise TimeoutError("the request was given up")
+        return connection
+
+    def send(self, method: str, url: str, headers: Dict[str, str], body: Optional[bytes]) -> Tuple[int, Dict[str, str], bytes]:
+        parts = urlsplit(url)
+        host, is_tls = parts.hostname or "", parts.scheme == "https"
+        # The port is always named: it would otherwise be looked for in the address.
+        port = parts.port or (443 if is_tls else 80)
+        connection = http.client.HTTPSConnection(host, port, context=_tls()) if is_tls else http.client.HTTPConnection(host, port)
+        try:
+            try:
+                connection.sock = self._connect(host, port)
+            except OSError as error:
+                # Nothing was sent: urllib says so with this error.
+                raise urllib.error.URLError(error) from error
+            if is_tls:
+                secure = _tls().wrap_socket(connection.sock, server_hostname=host, do_handshake_on_connect=False)
+                connection.sock = self._hold(secure)
+                secure.do_handshake()
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, target, body, {"user-agent": "countersign", "connection": "close", **headers})
+            with connection.getresponse() as response:
+                content = response.read(MAX_BODY + 1)
+                if response.length and len(content) <= MAX_BODY:
+                    raise http.client.IncompleteRead(content, response.length)
+                return response.status, {name.lower(): value for name, value in response.headers.items()}, content
+        finally:
+            with self._lock:
+                self._socket = None
+            connection.close()
+
+    def _connect(self, host: str, port: int) -> socket.socket:
+        """Connects to the first address that answers. Each has the time that is left, so that many do not take longer."""
+        failed = OSError("the host has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            connection = socket.socket(family, kind, protocol)
+            try:
+                self._hold(connection).settimeout(max(self.deadline - time.monotonic(), 0.001))
+                connection.connect(address)
+                # The body is not held back until the headers are acknowledged.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return connection
+            except OSError as error:
+                failed = error
+                connection.close()
+        raise failed
 
 
 def _send(method: str, url: str, headers: Dict[str, str], body: Optional[bytes]) -> Tuple[int, Dict[str, str], bytes]:
-    request = urllib.request.Request(url, body, headers, method=method)
-    try:
-        response = _opener.open(request, timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
-        # Every status is an answer.
-        response = error
-    with response:
-        names = {name.lower(): value for name, value in response.headers.items()}
-        return response.status, names, response.read(MAX_BODY + 1)
+    return _Exchange().send(method, url, headers, body)
+
+
+class _Signing:
+    """A signer at work: for which need, since when, and the needs that wait for the same."""
+
+    def __init__(self, number: int, waiting: List[Need]) -> None:
+        self.number, self.since, self.waiting = number, time.monotonic(), waiting
+
+
+def _task(need: Need) -> Tuple[str, str]:
+    detail = json.loads(need.detail)
+    return detail["order_id"], detail["purpose"]
 
 
 class Swaps:
@@ -312,7 +398,7 @@ class Swaps:
         sign_only: Whether no signer ever sends a payment by itself. Otherwise an order counts as paid from the moment its signer gets the
             payment, so that it is not paid twice if the process ends before the signer is done.
         poll_ms: Milliseconds between two looks at an order, for tests.
-        send: Sends one HTTP request, in place of urllib.
+        send: Sends one HTTP request, in place of this module.
 
     Raises:
         Refusal: At the first member that is invalid.
@@ -353,7 +439,7 @@ class Swaps:
         options.update({name: value for name, value in (("app_id", app_id), ("permissions", permissions), ("poll_ms", poll_ms)) if value is not None})
         self._signers = dict(signers or {})
         self._consent = consent
-        self._send = send or _send
+        self._send = send
         self._store = store
         opened = store.open()
         try:
@@ -374,10 +460,10 @@ class Swaps:
         self._failure: Optional[BaseException] = None
         # What an owner's consent returned that is no answer, by call.
         self._no_answers: Dict[int, TypeError] = {}
-        # When each request under way is given up, by the monotonic clock.
-        self._deadlines: Dict[int, float] = {}
-        # An owner who is asked must not hold up requests.
-        self._asker = ThreadPoolExecutor(16, "countersign-owner")
+        # The requests under way.
+        self._requests: Dict[int, _Exchange] = {}
+        # The signers at work, by order and purpose: two calls at once could send two transactions.
+        self._signing: Dict[Tuple[str, str], _Signing] = {}
         # Documents are written one after the other.
         self._writer = ThreadPoolExecutor(1, "countersign-store")
         self._thread = threading.Thread(target=self._pump, name="countersign", daemon=True)
@@ -395,7 +481,6 @@ class Swaps:
             self._closed = True
             self._wake.put(None)
             self._thread.join()
-            self._asker.shutdown(wait=False)
             self._writer.shutdown(wait=True)
             self._store.close()
 
@@ -545,44 +630,85 @@ class Swaps:
         while True:
             needs, withdrawn, events, wake_at = self._machine.poll(_now())
             for number in withdrawn:
-                self._deadlines.pop(number, None)
+                self._withdraw(number)
             for need in needs:
                 self._begin(need)
             for event in json.loads(events):
                 self._tell(event)
             waits = [] if wake_at is None else [(wake_at - _now()) / 1000]
-            waits += [end - time.monotonic() for end in self._deadlines.values()]
+            waits += [exchange.deadline - time.monotonic() for exchange in self._requests.values()]
             timeout = min(max(0.0, min(waits)), threading.TIMEOUT_MAX) if waits else None
+            woken: List[Optional[Callable[[], None]]] = []
             try:
-                woken = [self._wake.get(timeout=timeout)]
+                woken.append(self._wake.get(timeout=timeout))
                 while not self._wake.empty():
                     woken.append(self._wake.get())
             except queue.Empty:
-                self._give_up()
-                continue
+                pass
             for each in woken:
                 if each is None:
                     return
                 each()
+            self._give_up()
 
     def _begin(self, need: Need) -> None:
-        kind = json.loads(need.detail)["kind"]
-        if kind == "http":
-            # A thread each: a server that answers byte by byte must not hold up another request.
-            self._deadlines[need.id] = time.monotonic() + TIMEOUT
-            threading.Thread(target=self._meet, args=(need,), name="countersign-http", daemon=True).start()
+        detail = json.loads(need.detail)
+        kind = detail["kind"]
+        if kind == "store":
+            self._writer.submit(self._meet, need)
+        elif kind == "http":
+            self._requests[need.id] = exchange = _Exchange()
+            self._in_thread(need, kind, exchange)
+        elif kind == "consent":
+            self._in_thread(need, kind)
         else:
-            (self._writer if kind == "store" else self._asker).submit(self._meet, need)
+            at_work = self._signing.get(_task(need))
+            if at_work is not None and time.monotonic() < at_work.since + LOST:
+                at_work.waiting.append(need)
+            else:
+                self._signing[_task(need)] = _Signing(need.id, at_work.waiting if at_work else [])
+                self._in_thread(need, kind)
+
+    def _in_thread(self, need: Need, kind: str, exchange: Optional[_Exchange] = None) -> None:
+        """Meets a need in a thread of its own: neither a slow server nor an owner who takes hours may hold up anything else."""
+        try:
+            threading.Thread(target=self._meet, args=(need, exchange), name=f"countersign-{kind}", daemon=True).start()
+        except RuntimeError as error:
+            # The process can have no more threads. Nothing was sent.
+            self._reply(need, kind, _did_not(kind, NothingSent(_text(error))))
+
+    def _end_signing(self, need: Need, text: Optional[str]) -> None:
+        """Replies to the needs that waited for a signer at work. What it has sent, or why not, holds for them too; a signature does not."""
+        at_work = self._signing.get(_task(need))
+        if at_work is None or at_work.number != need.id:
+            # It was asked again meanwhile.
+            return
+        del self._signing[_task(need)]
+        for each in at_work.waiting:
+            if text is None:
+                self._begin(each)
+            else:
+                self._hand_over(each.id, "sign", text, None)
+
+    def _withdraw(self, number: int) -> None:
+        """Ends a request that is not needed any more. A signer is not ended: what it has sent has to be known all the same."""
+        exchange = self._requests.pop(number, None)
+        if exchange is not None:
+            exchange.end()
+        for at_work in self._signing.values():
+            at_work.waiting = [need for need in at_work.waiting if need.id != number]
 
     def _give_up(self) -> None:
-        """Replies to the requests that take too long. What still comes of them is ignored."""
+        """Ends the requests that take too long."""
         now = time.monotonic()
-        for number in [number for number, end in self._deadlines.items() if end <= now]:
-            del self._deadlines[number]
+        for number in [number for number, exchange in self._requests.items() if exchange.deadline <= now]:
+            self._withdraw(number)
             self._machine.reply(number, '{"failed": "timeout"}')
 
     def _end(self, error: BaseException) -> None:
         """Ends every call with an error: one that is not followed any longer must not look as if it had ended."""
+        for exchange in self._requests.values():
+            exchange.end()
         with self._lock:
             self._failure = error
             for listener in self._listeners.values():
@@ -622,7 +748,7 @@ class Swaps:
                     for each in self._calls.values():
                         each.discard(call)
 
-    def _meet(self, need: Need) -> None:
+    def _meet(self, need: Need, exchange: Optional[_Exchange] = None) -> None:
         """Does what is needed, and hands over the reply. What goes wrong is a reply, too: a need that stays open is a swap that hangs."""
         detail = json.loads(need.detail)
         kind = detail["kind"]
@@ -630,7 +756,7 @@ class Swaps:
         body = None
         try:
             if kind == "http":
-                reply, body = self._fetch(detail, need.bodies[0])
+                reply, body = self._fetch(detail, need.bodies[0], exchange)
             elif kind == "store":
                 reply = self._keep(list(zip(detail["names"], need.bodies)))
             elif kind == "consent":
@@ -639,25 +765,34 @@ class Swaps:
                 reply = self._sign(need.id, detail)
         except BaseException as error:  # Also SystemExit, which ends only the thread that raises it.
             reply, body = _did_not(kind, error), None
-        if reply is not None:
-            self._reply(need.id, kind, reply, body)
+        self._reply(need, kind, reply, body)
 
-    def _reply(self, number: int, kind: str, reply: Change, body: Optional[bytes] = None) -> None:
+    def _reply(self, need: Need, kind: str, reply: Optional[Change], body: Optional[bytes] = None) -> None:
+        """Has the pump hand over a reply; None if the order was handed back, or is not wanted any more."""
         # JSON in ASCII, so that no text of an error can make it invalid.
-        text = json.dumps(reply)
-        self._wake.put(lambda: self._hand_over(number, kind, text, body))
+        text = None if reply is None else json.dumps(reply)
+
+        def hand_over() -> None:
+            if text is not None:
+                self._hand_over(need.id, kind, text, body)
+            if kind == "sign":
+                self._end_signing(need, text)
+
+        self._wake.put(hand_over)
 
     def _hand_over(self, number: int, kind: str, text: str, body: Optional[bytes]) -> None:
-        self._deadlines.pop(number, None)
+        """Hands over a reply, also one to a need that was withdrawn: the machine knows what it is still good for."""
+        self._requests.pop(number, None)
         try:
             self._machine.reply(number, text, body)
         except (Refusal, ValueError, TypeError, OverflowError) as error:
             # A reply that the machine refuses fails what was needed, not every swap.
             self._machine.reply(number, json.dumps(_did_not(kind, error)))
 
-    def _fetch(self, detail: Change, body: Optional[bytes]) -> Tuple[Change, Optional[bytes]]:
+    def _fetch(self, detail: Change, body: Optional[bytes], exchange: Optional[_Exchange]) -> Tuple[Change, Optional[bytes]]:
+        send = self._send or (exchange or _Exchange()).send
         try:
-            answer = self._send(detail["method"], detail["url"], dict(detail["headers"]), body)
+            answer = send(detail["method"], detail["url"], dict(detail["headers"]), body)
         except Exception as error:  # Whatever fails, the machine decides what it means.
             return {"failed": _failed(error), "detail": type(error).__name__}, None
         status, headers, content = _answered(answer)
@@ -942,16 +1077,16 @@ def _wish(*, from_: str, amount: Amount, **options: Any) -> str:
 
 def _failed(error: Exception) -> str:
     """Returns what failed. Only after "connect" nothing can have been sent."""
-    # urllib wraps what happens until the request is written, and only that.
+    # `URLError` wraps what happens before the request is written, here and in urllib.
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(error, (urllib.error.URLError, ConnectionRefusedError)) and getattr(reason, "errno", None) in _NOT_CONNECTED:
         return "connect"
-    return "timeout" if isinstance(reason, TimeoutError) else "interrupted"
+    # They are one class since Python 3.10.
+    return "timeout" if isinstance(reason, (TimeoutError, socket.timeout)) else "interrupted"
 
 
 def _errors() -> Any:
     import errno
-    import socket
 
     return {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, socket.EAI_NONAME, socket.EAI_AGAIN}
 
