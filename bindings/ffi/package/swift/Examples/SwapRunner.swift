@@ -6,15 +6,29 @@ public protocol Owner: Sendable {
     /// Shows the `terms`, the whole `summary` and the `warnings` of an order, all in this JSON, and asks whether to sign it.
     func consents(to order: Data) async -> Bool
 
-    /// Signs an order for this chain and account, and returns true; false if a wallet has sent the transaction by itself: the payment, the
-    /// redemption or the refund, as the purpose says.
+    /// Signs an order for the chain and the account of the request, and returns true; false if a wallet has sent the transaction by itself:
+    /// the payment, the redemption or the refund, as the purpose says.
     ///
     /// Throws `NothingSent` if the order is not signed. After any other error, unless it is a `WalletError` whose code says otherwise or the
     /// option `sign_only` is set, a payment may have been sent: nobody is asked again, and the order counts as paid.
-    func signs(_ order: UnsignedOrder, purpose: String, chain: String, account: String) async throws -> Bool
+    ///
+    /// This may take its time: what was sent is heard also where nobody waits for it any more. For one purpose of an order it is called once
+    /// at a time; a call that takes more than ten minutes counts as lost, and there is another one.
+    func signs(_ order: UnsignedOrder, for request: SigningRequest) async throws -> Bool
 
-    /// Hears every event, as JSON.
+    /// Hears every event, as JSON, one after the other. The swaps go on meanwhile, and a call returns once its last event was heard.
     func hears(_ event: Data) async
+}
+
+/// What is to be signed.
+public struct SigningRequest: Decodable, Sendable {
+    public let orderId: String
+    /// `funding`, `redemption` or `refund`.
+    public let purpose: String
+    public let chain: String
+    public let account: String
+    /// The id of the payment that this one replaces for a higher fee, with the same coins: it is no second payment. Only on Bitcoin-like chains.
+    public let replaces: String?
 }
 
 /// Thrown by an owner who has neither signed nor sent anything, so that it can be asked again.
@@ -57,6 +71,10 @@ public actor SwapRunner {
     private let session: URLSession
     private var calls: [UInt64: CheckedContinuation<CallEnd, Error>] = [:]
     private var running: [UInt64: Task<Void, Never>] = [:]
+    /// Signers at work, by order and purpose: two calls at once could send two transactions.
+    private var signing: [String: Signing] = [:]
+    /// The last event that the owner hears or is going to hear.
+    private var hearing: Task<Void, Never>?
     private var nap: Task<Void, Never>?
     private var isChanged = false
     /// Why the loop has ended. Every later call fails with it.
@@ -108,6 +126,7 @@ public actor SwapRunner {
     private func stop(_ error: Error) {
         end = error
         running.values.forEach { $0.cancel() }
+        signing.values.forEach { $0.work?.cancel() }
         calls.values.forEach { $0.resume(throwing: error) }
         calls = [:]
     }
@@ -116,10 +135,10 @@ public actor SwapRunner {
         while !Task.isCancelled {
             isChanged = false
             let output = try swaps.poll(now: Self.now())
-            for id in output.withdrawn { running.removeValue(forKey: id)?.cancel() }
+            for id in output.withdrawn { withdraw(id) }
             for need in output.needs { try serve(need) }
             for event in try JSONSerialization.jsonObject(with: Data(output.events.utf8)) as? [Any] ?? [] {
-                await hear(JSONSerialization.data(withJSONObject: event))
+                try hear(JSONSerialization.data(withJSONObject: event))
             }
             if isChanged { continue }
             // At most five seconds, so that a clock that was set, or a device that slept, is noticed.
@@ -148,11 +167,22 @@ public actor SwapRunner {
         nap?.cancel()
     }
 
-    private func hear(_ event: Data) async {
-        await owner.hears(event)
-        if let end = try? JSONDecoder().decode(CallEnd.self, from: event), ["quoted", "listed", "stopped", "failed"].contains(end.event) {
-            calls.removeValue(forKey: end.call)?.resume(returning: end)
+    /// Has the owner hear an event after those before it. Nobody waits for that: an alert can stay on the screen while a redemption is due.
+    private func hear(_ event: Data) {
+        let before = hearing
+        hearing = Task {
+            await before?.value
+            await owner.hears(event)
+            if let end = try? JSONDecoder().decode(CallEnd.self, from: event), ["quoted", "listed", "stopped", "failed"].contains(end.event) {
+                calls.removeValue(forKey: end.call)?.resume(returning: end)
+            }
         }
+    }
+
+    /// Ends what is not needed any more. A signer is not ended: what it has sent has to be known all the same.
+    private func withdraw(_ id: UInt64) {
+        running.removeValue(forKey: id)?.cancel()
+        for task in signing.keys { signing[task]?.waiting.removeAll { $0.id == id } }
     }
 
     /// Does what is needed, or has it done.
@@ -176,7 +206,7 @@ public actor SwapRunner {
                 try? reply(need.id, ["consent": isAgreed])
             }
         case "sign":
-            running[need.id] = Task { await sign(need.id, members) }
+            try sign(need)
         default:
             break
         }
@@ -213,26 +243,61 @@ public actor SwapRunner {
             case .timedOut: kind = "timeout"
             default: kind = "interrupted"
             }
-            try? reply(need.id, ["failed": kind, "detail": Self.words(error)])
+            // Not the message, which could contain the URL.
+            try? reply(need.id, ["failed": kind, "detail": "\((error as NSError).domain) \((error as NSError).code)"])
         }
     }
 
-    private func sign(_ id: UInt64, _ members: [String: Any]) async {
-        func text(_ name: String) -> String { members[name] as? String ?? "" }
-        do {
-            guard let order = try swaps.takeUnsigned(id: id) else { return }
-            if try await owner.signs(order, purpose: text("purpose"), chain: text("chain"), account: text("account")) {
-                _ = try swaps.replySigned(id: id, order: order)
-            } else {
-                _ = try swaps.reply(id: id, reply: #"{"sent": true}"#, body: Data())
-            }
-            running[id] = nil
+    /// A signer at work: for which need, since when (seconds of uptime), and the needs that wait for the same.
+    private struct Signing {
+        let id: UInt64
+        let since: TimeInterval
+        var waiting: [Need]
+        var work: Task<Void, Never>?
+    }
+
+    /// Seconds after which a signer at work counts as lost: a redemption that nobody signs loses the funds, and two do no harm.
+    private static let lost: TimeInterval = 600
+
+    /// Has an order signed, or lets the need wait for the signer that is at work for the same.
+    private func sign(_ need: Need) throws {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let request = try decoder.decode(SigningRequest.self, from: Data(need.detail.utf8))
+        let task = "\(request.orderId) \(request.purpose)"
+        let uptime = ProcessInfo.processInfo.systemUptime
+        let waiting = signing[task]?.waiting ?? []
+        if let atWork = signing[task], uptime - atWork.since < Self.lost {
+            signing[task]?.waiting = waiting + [need]
+            return
+        }
+        signing[task] = Signing(id: need.id, since: uptime, waiting: waiting, work: nil)
+        signing[task]?.work = Task {
+            let answer = await signed(need.id, request)
+            if let answer { try? reply(need.id, answer) }
             changed()
+            // Where another call has begun meanwhile, nobody waits for this one.
+            guard let atWork = signing[task], atWork.id == need.id else { return }
+            signing[task] = nil
+            // What was sent, or why not, holds for the needs that waited, too; a signature does not.
+            for need in atWork.waiting {
+                if let answer { try? reply(need.id, answer) } else { try? sign(need) }
+            }
+        }
+    }
+
+    /// Signs. Returns the reply; nil if the order was handed back, or is not wanted any more.
+    private func signed(_ id: UInt64, _ request: SigningRequest) async -> [String: Any]? {
+        do {
+            guard let order = try swaps.takeUnsigned(id: id) else { return nil }
+            guard try await owner.signs(order, for: request) else { return ["sent": true] }
+            _ = try swaps.replySigned(id: id, order: order)
+            return nil
         } catch let error as NothingSent {
-            try? reply(id, ["not_signed": Self.words(error)])
+            return ["not_signed": Self.words(error)]
         } catch {
             let code = (error as? WalletError).map { ["code": String($0.code)] } ?? [:]
-            try? reply(id, ["signer_failed": Self.words(error)].merging(code) { text, _ in text })
+            return ["signer_failed": Self.words(error)].merging(code) { text, _ in text }
         }
     }
 
