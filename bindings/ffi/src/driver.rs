@@ -24,7 +24,9 @@ impl std::fmt::Debug for StoredDocument {
 }
 
 /// Something that only the app can do. [`Swaps::reply`] or [`Swaps::reply_signed`] takes the reply to it.
+// Kotlin and Swift would print every member. They print what `Debug` does.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct Need {
     /// The number under which it is replied to.
     pub id: u64,

@@ -7,7 +7,9 @@ use countersign_json::objects;
 use crate::Result;
 
 /// A request to an endpoint of a chain. The caller's connection sends it as it is.
+// Kotlin and Swift would print every member. They print what `Debug` does.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct ChainRequest {
     /// `json_rpc`, `get` or `post`.
     pub kind: String,

@@ -10,6 +10,7 @@ import java.net.http.HttpRequest.BodyPublishers
 import java.net.http.HttpResponse
 import java.net.http.HttpResponse.BodySubscriber
 import java.net.http.HttpResponse.BodySubscribers
+import java.net.http.HttpTimeoutException
 import java.nio.ByteBuffer
 import java.time.Duration
 import java.util.concurrent.CompletableFuture
@@ -33,12 +34,14 @@ class JvmHttp(private val timeout: Duration = Duration.ofSeconds(20), proxy: Pro
         // This client would name itself and the version of Java.
         request.setHeader("user-agent", "countersign")
         call.headers.forEach { (name, value) -> request.setHeader(name, value) }
-        val exchange = client.sendAsync(request.build()) { Capped(BodySubscribers.ofByteArray()) }
+        // Ends with the headers. Before Java 16 nothing else ends an exchange that waits for them, and `Capped` ends one that reads the body.
+        request.timeout(timeout)
         val reply = CompletableFuture<HttpReply>()
+        val exchange = client.sendAsync(request.build()) { Capped(BodySubscribers.ofByteArray(), reply) }
         exchange.whenComplete { response, error ->
             if (error == null) reply.complete(read(response)) else reply.completeExceptionally(failure(error))
         }
-        // The timeout of a request of this client would end with the headers of the response.
+        // Of all of it, the body too.
         reply.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
         reply.whenComplete { _, error -> if (error != null) exchange.cancel(true) }
         return reply
@@ -52,18 +55,21 @@ class JvmHttp(private val timeout: Duration = Duration.ofSeconds(20), proxy: Pro
     private fun failure(error: Throwable): Throwable {
         val causes = generateSequence(error) { it.cause }.toList()
         return causes.find { it is HttpFailure }
-            ?: causes.find { it is ConnectException || it is HttpConnectTimeoutException }?.let { HttpFailure("connect", it.toString()) }
-            ?: HttpFailure("interrupted", causes.last().toString())
+            ?: causes.find { it is ConnectException || it is HttpConnectTimeoutException }?.let { HttpFailure("connect", it.javaClass.name) }
+            ?: causes.find { it is HttpTimeoutException }?.let { HttpFailure("timeout", it.javaClass.name) }
+            // Not the message, which could contain the URL.
+            ?: HttpFailure("interrupted", causes.last().javaClass.name)
     }
 
-    /** Ends the exchange when the body becomes too large. */
-    private class Capped(private val inner: BodySubscriber<ByteArray>) : BodySubscriber<ByteArray> by inner {
+    /** Ends the exchange when the body becomes too large, or when the reply is given up. */
+    private class Capped(private val inner: BodySubscriber<ByteArray>, private val reply: CompletableFuture<HttpReply>) : BodySubscriber<ByteArray> by inner {
         private var left = MAX_BODY
         private lateinit var subscription: Subscription
 
         override fun onSubscribe(subscription: Subscription) {
             this.subscription = subscription
             inner.onSubscribe(subscription)
+            reply.whenComplete { _, error -> if (error != null) subscription.cancel() }
         }
 
         override fun onNext(items: List<ByteBuffer>) {

@@ -11,6 +11,7 @@ import java.io.IOException
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CompletionException
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.Executors
 import java.util.concurrent.Future
 import java.util.concurrent.FutureTask
@@ -25,14 +26,17 @@ class HttpCall(val method: String, val url: String, val headers: List<Pair<Strin
 /** A complete response, with any status. */
 class HttpReply(val status: Int, val headers: List<Pair<String, String>>, val body: ByteArray)
 
-/** Why there is no complete response: `connect` (only if nothing can have been sent), `timeout`, `interrupted` or `too_large`. */
+/**
+ * Why there is no complete response: `connect` (only if nothing can have been sent), `timeout`, `interrupted` or `too_large`. The detail is
+ * shown, so it must not contain the URL or a header, as the messages of some HTTP clients do.
+ */
 class HttpFailure(val kind: String, detail: String) : IOException(detail)
 
 /** The platform's HTTP. */
 fun interface Http {
     /**
-     * Sends a request once, follows no redirect, and ends it after some 20 seconds. The future fails with [HttpFailure] or
-     * [TimeoutException]; cancelling it aborts the request. What this throws by itself was not sent.
+     * Sends a request once, follows no redirect, and ends it after some 20 seconds, however slowly bytes arrive, with its connection. The
+     * future fails with [HttpFailure] or [TimeoutException]; cancelling it aborts the request. What this throws by itself was not sent.
      */
     fun send(call: HttpCall): CompletableFuture<HttpReply>
 }
@@ -70,6 +74,9 @@ interface Owner {
      *
      * Throws [NothingSent] if the order is not signed. After any other error, unless it is a [WalletError] whose code says otherwise or the
      * option `sign_only` is set, a payment may have been sent: nobody is asked again, and the order counts as paid.
+     *
+     * This may take its time: what was sent is heard also where nobody waits for it any more. For one purpose of an order it is called once
+     * at a time; a call that takes more than ten minutes counts as lost, and there is another one.
      */
     fun signs(request: JsonObject, order: UnsignedOrder): Boolean
 
@@ -85,15 +92,14 @@ class Settings(val options: ByteArray, val registry: ByteArray, val nodes: ByteA
  *
  * A runner may end at any moment, as a process does that is killed. The next one on the same store continues with [follow].
  */
-class SwapRunner(settings: Settings, private val store: Store, private val http: Http, private val owner: Owner) : AutoCloseable {
-    private val swaps = try {
-        with(settings) { Swaps.open(options, registry, policy, nodes, store.load(), store.place, now()) }
-    } catch (error: Throwable) {
-        store.close()
-        throw error
-    }
+class SwapRunner internal constructor(private val swaps: Swaps, private val store: Store, private val http: Http, private val owner: Owner) :
+    AutoCloseable {
+    constructor(settings: Settings, store: Store, http: Http, owner: Owner) : this(open(settings, store), store, http, owner)
+
     private val calls = HashMap<Long, CompletableFuture<JsonObject>>()
     private val running = ConcurrentHashMap<ULong, Future<*>>()
+    /** Signers at work, by order and purpose: two calls at once could send two transactions. */
+    private val signing = HashMap<String, Signing>()
     private val workers = Executors.newCachedThreadPool { Thread(it).apply { isDaemon = true } }
     private val changed = Semaphore(0)
     @Volatile private var isClosed = false
@@ -144,7 +150,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
                 changed.drainPermits()
                 refused?.let { throw it }
                 val output = swaps.poll(now())
-                output.withdrawn.forEach { running.remove(it)?.cancel(true) }
+                output.withdrawn.forEach(::withdraw)
                 output.needs.forEach(::serve)
                 JsonParser.parseString(output.events).asJsonArray.forEach { hear(it.asJsonObject) }
                 val wait = output.wakeAt?.let { it.toLong() - now().toLong() } ?: LONGEST_WAIT
@@ -165,13 +171,19 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
 
     /** Does what is needed, or has it done. */
     private fun serve(need: Need) {
-        val detail = JsonParser.parseString(need.detail).asJsonObject
+        val detail = membersOf(need)
         when (detail["kind"].asString) {
             "http" -> send(need, detail)
             "store" -> store(need, detail)
             "consent" -> work(need.id) { ask(need.id, detail) }
-            "sign" -> work(need.id) { sign(need.id, detail) }
+            "sign" -> sign(need, detail)
         }
+    }
+
+    /** Ends what is not needed any more. A signer is not ended: what it has sent has to be known all the same. */
+    private fun withdraw(id: ULong) {
+        running.remove(id)?.cancel(true)
+        synchronized(signing) { signing.values.forEach { atWork -> atWork.waiting.removeAll { it.id == id } } }
     }
 
     /** Writes in the loop's own thread, so that one write follows the other. */
@@ -201,7 +213,7 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
                 reply(need.id, "status" to response.status, "headers" to pairs, body = response.body)
             } else {
                 val kind = if (error is HttpFailure) error.kind else if (error is TimeoutException) "timeout" else "interrupted"
-                reply(need.id, "failed" to kind, "detail" to words { error?.toString() ?: "no HTTP status" })
+                reply(need.id, "failed" to kind, "detail" to words { detailOf(error) })
             }
         }
     }
@@ -216,18 +228,45 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         reply(id, "consent" to isAgreed)
     }
 
-    private fun sign(id: ULong, request: JsonObject) {
-        val order = swaps.takeUnsigned(id) ?: return
-        order.use {
-            try {
-                if (owner.signs(request, it)) swaps.replySigned(id, it) else reply(id, "sent" to true)
-            } catch (error: NothingSent) {
-                reply(id, "not_signed" to words { error.message })
-            } catch (error: Throwable) {
-                val failed = arrayOf("signer_failed" to words { error.message ?: error.toString() })
-                reply(id, *failed, *(codeOf(error)?.let { arrayOf("code" to "$it") } ?: emptyArray()))
+    /** Has an order signed, or lets the need wait for the signer that is at work for the same. */
+    private fun sign(need: Need, request: JsonObject) {
+        val task = "${request["order_id"].asString} ${request["purpose"].asString}"
+        val begun = Signing()
+        synchronized(signing) {
+            val atWork = signing[task]
+            if (atWork != null && System.nanoTime() - atWork.since < LOST) {
+                atWork.waiting += need
+                return
+            }
+            atWork?.let { begun.waiting += it.waiting }
+            signing[task] = begun
+        }
+        workers.execute {
+            val answer = signed(need.id, request)
+            answer?.let { reply(need.id, *it) }
+            changed.release()
+            // Where another call has begun meanwhile, nobody waits for this one.
+            if (!synchronized(signing) { signing.remove(task, begun) }) return@execute
+            // What was sent, or why not, holds for the needs that waited, too; a signature does not.
+            begun.waiting.forEach { if (answer == null) sign(it, membersOf(it)) else reply(it.id, *answer) }
+        }
+    }
+
+    /** Signs. Returns the reply; null if the order was handed back, or is not wanted any more. */
+    private fun signed(id: ULong, request: JsonObject): Array<out Pair<String, Any?>>? = try {
+        swaps.takeUnsigned(id)?.use { order ->
+            if (owner.signs(request, order)) {
+                swaps.replySigned(id, order)
+                null
+            } else {
+                arrayOf("sent" to true)
             }
         }
+    } catch (error: NothingSent) {
+        arrayOf("not_signed" to words { error.message })
+    } catch (error: Throwable) {
+        val failed = arrayOf<Pair<String, Any?>>("signer_failed" to words { error.message ?: error.toString() })
+        codeOf(error)?.let { failed + ("code" to "$it") } ?: failed
     }
 
     /** Runs what can take long in a thread of its own. A need that is withdrawn interrupts it. */
@@ -268,6 +307,13 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         else -> mapOf("signer_failed" to UNREADABLE)
     }
 
+    /** What failed, without the message of a stranger, which could contain the URL. */
+    private fun detailOf(error: Throwable?): String? = when (error) {
+        null -> "no HTTP status"
+        is HttpFailure -> error.message
+        else -> error.javaClass.name
+    }
+
     /** Returns the text of foreign code, as JSON may have it. Reading it may fail, too. */
     private fun words(read: () -> String?): String {
         val text = try {
@@ -300,7 +346,15 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         // Handlers print the error, whose text can be what fails.
     }
 
+    /** A signer at work: since when (nanoseconds of [System.nanoTime]), and the needs that wait for the same. */
+    private class Signing {
+        val since = System.nanoTime()
+        val waiting = CopyOnWriteArrayList<Need>()
+    }
+
     private companion object {
+        /** Nanoseconds after which a signer at work counts as lost: a redemption that nobody signs loses the funds, and two do no harm. */
+        val LOST = TimeUnit.MINUTES.toNanos(10)
         /** Milliseconds. A device that slept, or a clock that was set, is noticed after that. */
         const val LONGEST_WAIT = 5_000L
         /** The longest text of foreign code, as in the other languages. */
@@ -308,6 +362,15 @@ class SwapRunner(settings: Settings, private val store: Store, private val http:
         const val UNREADABLE = "the error has no text that can be read"
         val ENDS = setOf("quoted", "listed", "stopped", "failed")
         val gson = Gson()
+
+        fun open(settings: Settings, store: Store): Swaps = try {
+            with(settings) { Swaps.open(options, registry, policy, nodes, store.load(), store.place, now()) }
+        } catch (error: Throwable) {
+            store.close()
+            throw error
+        }
+
+        fun membersOf(need: Need): JsonObject = JsonParser.parseString(need.detail).asJsonObject
 
         fun now(): ULong = System.currentTimeMillis().toULong()
     }

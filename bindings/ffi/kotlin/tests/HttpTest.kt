@@ -27,6 +27,26 @@ fun httpTests(): Map<String, () -> Unit> = mapOf(
         equal((failure { served(endless, fill = true) { it.get() } } as HttpFailure).kind, "too_large", "much")
         check(failure { served(endless, seconds = 2) { it.get() } } is TimeoutException) { "slow" }
     },
+    "HTTP: a request that takes too long leaves no connection" to {
+        for (answer in listOf("", "HTTP/1.1 200 OK\r\nserver: ", "HTTP/1.1 200 OK\r\n\r\n")) {
+            ServerSocket(0, 1, InetAddress.getLoopbackAddress()).use { server ->
+                val reply = JvmHttp(Duration.ofSeconds(1)).send(call(server.localPort))
+                server.accept().use { socket ->
+                    readHeaders(socket)
+                    socket.getOutputStream().write(answer.toByteArray())
+                    val end = System.nanoTime() + Duration.ofSeconds(30).toNanos()
+                    untilLeft {
+                        check(System.nanoTime() < end) { "the client stays after: $answer" }
+                        Thread.sleep(20)
+                        socket.getOutputStream().write('x'.code)
+                        true
+                    }
+                }
+                val error = failure { reply.get() }
+                check(error is TimeoutException || (error as? HttpFailure)?.kind == "timeout") { error }
+            }
+        }
+    },
     "HTTP: a request has the headers that it names, and takes no proxy" to {
         val system = ProxySelector.getDefault()
         ServerSocket(0, 1, InetAddress.getLoopbackAddress()).use { server ->

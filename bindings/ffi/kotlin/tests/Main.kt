@@ -8,7 +8,7 @@ fun tests(checkout: File, fixtures: Fixtures, lines: File, orders: Int): Map<Str
     batchTests(lines) + objectTests(fixtures) + recoveryTests(fixtures) + errorTests(fixtures) + exampleTests(fixtures) +
         readerTests(fixtures) +
         mapOf("$orders orders leave no memory behind" to { leaks(fixtures, orders) }) +
-        httpTests() + swapTests(checkout)
+        httpTests() + runnerTests() + swapTests(checkout)
 
 fun main(arguments: Array<String>) {
     val (fixtures, lines, orders) = arguments
