@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -186,6 +187,21 @@ def test_a_coroutine_is_no_yes(machine: Any) -> None:
             within(5, lambda: next(changes))
         assert within(5, swaps.orders) == []
     assert asked == []
+
+
+def test_calls_hold_no_thread_that_a_signer_needs(machine: Any) -> None:
+    machine("sign")
+
+    async def sign(order: Unsigned, task: Any) -> None:
+        await asyncio.to_thread(setattr, order, "is_signed", True)
+
+    async def run() -> List[Any]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        async with AsyncSwaps(**options(signers={"base": sign})) as swaps:
+            assert await swaps.orders() == []
+            return [end["reason"] for end in await asyncio.gather(*(swaps.refund(ORDER) for _ in range(3)))]
+
+    assert within(10, lambda: asyncio.run(run())) == [{"signed": True}] * 3
 
 
 def test_what_a_coroutine_returns_is_checked_too(machine: Any) -> None:

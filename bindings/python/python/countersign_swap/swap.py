@@ -885,9 +885,8 @@ class AsyncSwaps:
         solver: Optional[str] = None,
     ) -> Change:
         """Returns the best quote: see `Swaps.quote`."""
-        return await asyncio.to_thread(
-            lambda: self._swaps.quote(from_=from_, to=to, amount=amount, at_least=at_least, slippage=slippage, solver=solver)
-        )
+        wish = _wish(from_=from_, to=to, amount=amount, at_least=at_least, slippage=slippage, solver=solver)
+        return await self._last(lambda: self._swaps._machine.quote(wish))
 
     def create(
         self,
@@ -930,15 +929,16 @@ class AsyncSwaps:
 
     async def refund(self, order_id: str) -> Change:
         """Refunds a stored order: see `Swaps.refund`."""
-        return await asyncio.to_thread(self._swaps.refund, order_id)
+        return await self._last(lambda: self._swaps._machine.refund(order_id), order_id)
 
     async def instant_refund(self, order_id: str) -> Change:
         """Asks for the refund of a stored order before its timelock ends: see `Swaps.instant_refund`."""
-        return await asyncio.to_thread(self._swaps.instant_refund, order_id)
+        return await self._last(lambda: self._swaps._machine.instant_refund(order_id), order_id)
 
     async def orders(self) -> List[Change]:
         """Returns the stored orders: see `Swaps.orders`."""
-        return await asyncio.to_thread(self._swaps.orders)
+        orders: List[Change] = (await self._last(self._swaps._machine.list))["orders"]
+        return orders
 
     def phrase(self) -> Optional[str]:
         """Returns the words of the rescue phrase: see `Swaps.phrase`."""
@@ -948,6 +948,10 @@ class AsyncSwaps:
         changes: "asyncio.Queue[Heard]" = asyncio.Queue()
         self._swaps._start(start, lambda change: self._put(changes, change), order_id)
         return self._heard(changes)
+
+    async def _last(self, start: Callable[[], int], order_id: Optional[str] = None) -> Change:
+        """Returns the last change of a call. It waits in no thread: the loop has few, and signers may need them."""
+        return [change async for change in self._changes(start, order_id)][-1]
 
     async def _heard(self, changes: "asyncio.Queue[Heard]", calls: int = 1) -> AsyncIterator[Change]:
         while calls:
