@@ -51,17 +51,21 @@ impl Expected {
     }
 }
 
+/// Two accounts that are parties to no order, because nobody has their keys. A transfer of nothing between them shows whether a token takes
+/// such transfers at all, whomever it has frozen.
+pub const BYSTANDERS: [Address; 2] = [Address::new(*b"countersign control1"), Address::new(*b"countersign control2")];
+
 /// Requires that a token lets the HTLC pay out: a token that has frozen the HTLC may still take a payment to it.
 ///
-/// Both arguments are the outcomes of a transfer of nothing, by the HTLC to the sender and the other way round: the reason if it fails.
-/// If both fail, the token refuses empty transfers, or the sender is frozen, which the simulation of the payment shows.
+/// The arguments are the outcomes of transfers of nothing: the reason if one fails. The first is by the HTLC to the sender. The others are
+/// by the sender to the HTLC, and between [`BYSTANDERS`]; if all of them fail, the token refuses empty transfers, and nothing is shown.
 ///
 /// # Errors
 ///
 /// [`Code::SimulationReverted`] at `/token`.
-pub fn check_payout(by_htlc: Option<String>, by_sender: Option<String>) -> Result<(), Refusal> {
-    match (by_htlc, by_sender) {
-        (Some(why), None) => {
+pub fn check_payout(by_htlc: Option<String>, by_others: &[Option<String>; 2]) -> Result<(), Refusal> {
+    match by_htlc {
+        Some(why) if by_others.iter().any(Option::is_none) => {
             let reason = format!("the token does not let the HTLC pay out, so it may be frozen ({})", text::escape_untrusted(&why));
             Err(Refusal::new(Code::SimulationReverted, "/token").with_reason(reason))
         }
@@ -83,12 +87,22 @@ pub struct Receiver<A> {
     pub amount: Option<U256>,
 }
 
+impl<A: Copy + From<Address>> Receiver<A> {
+    /// Returns the transfers of nothing whose outcomes [`Payability::read`] reads, in its order: who transfers, and to whom.
+    #[must_use]
+    pub fn empty_transfers(&self) -> [(A, A); 4] {
+        let ([one, other], Self { htlc, receiver, .. }) = (BYSTANDERS.map(A::from), *self);
+        [(one, other), (htlc, htlc), (htlc, receiver), (receiver, htlc)]
+    }
+}
+
 /// What a token shows about the receiver of an HTLC. Each outcome is the reason if the call fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "both families fill in every member")]
 pub struct Payability {
-    /// A transfer of nothing, by the HTLC to itself. If it fails, the token refuses empty transfers, and the next two show nothing.
-    pub control: Option<String>,
+    /// A transfer of nothing between [`BYSTANDERS`], and one by the HTLC to itself. If both fail, the token refuses empty transfers, and the
+    /// next two show nothing. The first is for tokens that have frozen the HTLC, the second for those that serve only accounts they know.
+    pub controls: [Option<String>; 2],
     /// A transfer of nothing, by the HTLC to the receiver.
     pub to_receiver: Option<String>,
     /// A transfer of nothing, by the receiver to the HTLC.
@@ -100,15 +114,15 @@ pub struct Payability {
 }
 
 impl Payability {
-    /// Reads what the token shows. `outcome` returns the outcome of a call: of the three empty transfers, in the order of the fields, and of
-    /// the payment, which is the fifth call after the question whether the token is paused.
+    /// Reads what the token shows. `outcome` returns the outcome of a call: of the four [empty transfers](Receiver::empty_transfers), and of
+    /// the payment, which is the sixth call after the question whether the token is paused.
     ///
     /// # Errors
     ///
     /// The errors of `outcome`.
     pub fn read<E>(amount: Option<U256>, is_paused: bool, outcome: impl Fn(usize) -> Result<Option<String>, E>) -> Result<Self, E> {
-        let payment = amount.map(|_| outcome(4)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
-        Ok(Self { control: outcome(0)?, to_receiver: outcome(1)?, by_receiver: outcome(2)?, payment, is_paused })
+        let payment = amount.map(|_| outcome(5)).transpose()?.map(|failed| failed.map_or(Ok(()), Err));
+        Ok(Self { controls: [outcome(0)?, outcome(1)?], to_receiver: outcome(2)?, by_receiver: outcome(3)?, payment, is_paused })
     }
 
     /// Requires that the token lets the receiver be paid, and use what it gets: a token may be paused, or have frozen the receiver.
@@ -125,8 +139,8 @@ impl Payability {
             None if self.is_paused => return refuse("the token is paused, so nobody can be paid".to_owned()),
             None => {}
         }
-        match (&self.control, self.to_receiver.as_ref().or(self.by_receiver.as_ref())) {
-            (None, Some(why)) => {
+        match self.to_receiver.as_ref().or(self.by_receiver.as_ref()) {
+            Some(why) if self.controls.iter().any(Option::is_none) => {
                 let why = text::escape_untrusted(why);
                 refuse(format!("the token does not let the receiver be paid, or use the payment, so it may be frozen ({why})"))
             }
@@ -241,11 +255,28 @@ mod tests {
         assert_eq!(check(Payability { by_receiver: fails(), ..open.clone() }), refused);
         assert_eq!(check(Payability { is_paused: true, ..open.clone() }), refused);
         // A token that refuses empty transfers shows nothing, until the HTLC holds what it pays.
-        let strict = Payability { control: fails(), to_receiver: fails(), by_receiver: fails(), ..open.clone() };
+        let strict = Payability { controls: [fails(), fails()], to_receiver: fails(), by_receiver: fails(), ..open.clone() };
         assert_eq!(check(strict.clone()), Ok(()));
         assert_eq!(check(Payability { payment: Some(Err("paused".to_owned())), ..strict.clone() }), refused);
-        assert_eq!(check(Payability { payment: Some(Ok(())), ..strict }), Ok(()));
+        assert_eq!(check(Payability { payment: Some(Ok(())), ..strict.clone() }), Ok(()));
         assert_eq!(check(Payability { payment: Some(Ok(())), by_receiver: fails(), ..open }), refused);
+        // One that has frozen the HTLC refuses all of its transfers, and not those of others. One that serves only accounts that it knows
+        // refuses strangers, and not the HTLC.
+        for controls in [[None, fails()], [fails(), None]] {
+            assert_eq!(check(Payability { controls, payment: None, ..strict.clone() }), refused);
+        }
+    }
+
+    #[test]
+    fn a_frozen_htlc_is_told_from_a_token_without_empty_transfers() {
+        let fails = || Some("frozen".to_owned());
+        let check = |by_htlc, by_others: [Option<String>; 2]| check_payout(by_htlc, &by_others).map_err(|refusal| refusal.code());
+        let refused = Err(Code::SimulationReverted);
+        assert_eq!(check(fails(), [None, None]), refused);
+        assert_eq!(check(fails(), [None, fails()]), refused);
+        assert_eq!(check(fails(), [fails(), None]), refused, "the sender is frozen, too");
+        assert_eq!(check(fails(), [fails(), fails()]), Ok(()));
+        assert_eq!(check(None, [fails(), fails()]), Ok(()));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn warn_below_bytes(role: Role, limit: u64, data: &[u8], warnings: &m
 ///
 /// A chain without the floor gains nothing by it: each call of an order writes to the contract's or the token's storage, which costs more
 /// than the difference.
-fn min_gas(data: &[u8]) -> u64 {
+pub(crate) fn min_gas(data: &[u8]) -> u64 {
     let count = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     let zeros = data.iter().filter(|byte| **byte == 0).count();
     let (zeros, others) = (count(zeros), count(data.len().saturating_sub(zeros)));

@@ -127,11 +127,15 @@ fn connected(
     lie: impl Fn(&str) -> Option<Value> + Send + Sync + 'static,
     coins: &'static str,
 ) -> Nodes<Chain> {
+    told(world, move |place, method| if Some(place) == liar { lie(method) } else { None }, coins)
+}
+
+/// Three endpoints. `lie` gets the place of one.
+fn told(world: World, lie: impl Fn(usize, &str) -> Option<Value> + Send + Sync + 'static, coins: &'static str) -> Nodes<Chain> {
     let hosts = ["a.example", "b.example", "c.example"];
     let chain = Chain::funded(&TERMS).lying(move |host, method, _| {
         let place = hosts.iter().position(|other| *other == host).unwrap();
-        let told = if Some(place) == liar { lie(method) } else { None };
-        told.or_else(|| match method {
+        lie(place, method).or_else(|| match method {
             "eth_getBalance" => Some(json!(coins)),
             "eth_getTransactionCount" => Some(json!("0x2a")),
             "eth_simulateV1" => {
@@ -245,6 +249,40 @@ async fn each_price_is_a_quorums_own_at_every_stage() {
                 }
             }
         }
+    }
+}
+
+/// One endpoint limits requests, and another one shows prices of nothing: what makes the secret public is not offered at the liar's price,
+/// which honest nodes refuse. A payment and a refund can wait to be raised.
+#[tokio::test(start_paused = true)]
+async fn a_liar_does_not_price_a_redemption_beside_an_endpoint_that_is_silent() {
+    for world in WORLDS {
+        let (cap, tip) = offered(&connected(world, None, |_| None, RICH), world, Stage::Redemption).await.unwrap();
+        for (liar, silent) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+            for failed in [&["eth_gasPrice", "eth_maxPriorityFeePerGas"][..], &["eth_gasPrice"], &["eth_maxPriorityFeePerGas"]] {
+                let lie = move |place, method: &str| match place {
+                    _ if place == liar => free(method),
+                    _ if place == silent && failed.contains(&method) => Some(failure(-32_005)),
+                    _ => None,
+                };
+                let found = offered(&told(world, lie, RICH), world, Stage::Redemption).await;
+                assert_eq!(found.ok(), Some((cap, tip)), "{world:?} {liar} {silent} {failed:?}");
+            }
+        }
+    }
+}
+
+/// Prices of nothing.
+fn free(method: &str) -> Option<Value> {
+    match method {
+        "eth_getBlockByNumber" => {
+            let mut block = BLOCK.clone();
+            block["baseFeePerGas"] = json!("0x0");
+            Some(block)
+        }
+        "eth_feeHistory" => Some(json!({"baseFeePerGas": ["0x0", "0x0"], "reward": [["0x0", "0x0", "0x0"]]})),
+        "eth_gasPrice" | "eth_maxPriorityFeePerGas" => Some(json!("0x0")),
+        _ => None,
     }
 }
 

@@ -84,8 +84,30 @@ async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
         for part in ["/token", "does not let the HTLC pay out", "blacklisted"] {
             assert!(text.contains(part), "{text}");
         }
+        // The sender is frozen, too.
+        assert_eq!(refused(chain(logs.clone(), move |from| from == htlc || from == sender)).await.0, Code::SimulationReverted);
         // A token that refuses every transfer of nothing shows nothing.
-        preflight(chain(logs, move |from| from == htlc || from == sender)).await.unwrap();
+        preflight(chain(logs, |_| true)).await.unwrap();
+    }
+}
+
+/// Two endpoints that limit requests have not run the calls, so that the token's fee is known from the third alone, which is too few.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_limit_requests_do_not_outvote_a_simulation() {
+    let (_, sender, htlc, amount) = parties();
+    let taxed = || Some(vec![transfer(sender, htlc, amount - U256::ONE)]);
+    for code in [-32_005, -32_603, 429] {
+        for limited in [["a.example", "b.example"], ["a.example", "c.example"], ["b.example", "c.example"]] {
+            let honest = chain(taxed(), |_| false);
+            let lying = chain(taxed(), |_| false).lying(move |host, method, params| {
+                if limited.contains(&host) && method == "eth_simulateV1" {
+                    return Some(json!({"error": {"code": code, "message": "slow down"}}));
+                }
+                (honest.lie)(host, method, params)
+            });
+            let error = nodes(lying, 3).evm("ethereum").unwrap().preflight(&order()).await.unwrap_err();
+            assert_eq!(error.code().name(), "node_disagree", "{code} {limited:?}");
+        }
     }
 }
 

@@ -139,6 +139,27 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
     assert_eq!(unmet(&found), [(Precondition::Receiver, "receiver_not_payable")]);
 }
 
+/// A token that has frozen the HTLC of the destination never pays out. It refuses every transfer by or to the HTLC, also that of the HTLC to
+/// itself, and none of others.
+#[tokio::test(start_paused = true)]
+async fn a_destination_whose_htlc_is_frozen_is_not_paid_for() {
+    let htlc = registry().asset("ethereum:usdc").unwrap().htlc.as_ref().unwrap().text.to_lowercase();
+    let frozen = move |method: &str, params: &Value| {
+        let call = params[0].to_string().to_lowercase();
+        (method == "eth_call" && selector(params) == "0xa9059cbb" && call.contains(htlc.trim_start_matches("0x"))).then(reverted)
+    };
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        for (hosts, expected) in [
+            (&HOSTS[..], &[(Precondition::Receiver, "receiver_not_payable")][..]),
+            (&HOSTS[..2], &[(Precondition::Receiver, "receiver_not_payable")]),
+            (&HOSTS[..1], &[]),
+        ] {
+            let hosts: &'static [&'static str] = Box::leak(hosts.to_vec().into_boxed_slice());
+            assert_eq!(unmet(&ask(chain(hosts, frozen.clone()), false, stage, None).await), expected, "{stage:?} {hosts:?}");
+        }
+    }
+}
+
 /// Two endpoints that limit requests, or fail in any other way, say nothing. With the answer of the third alone nothing is paid, and no
 /// secret leaves.
 #[tokio::test(start_paused = true)]

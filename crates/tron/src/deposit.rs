@@ -14,6 +14,8 @@ use crate::reader::REDEMPTION_ENERGY;
 const ENERGY_PRICE: u64 = 100;
 /// The energy of the one storage write that every approval makes.
 const APPROVAL_ENERGY: u64 = 20_000;
+/// The energy of a deposit: the transfer of a token, and the writes of the order.
+const DEPOSIT_ENERGY: u64 = 160_000;
 
 /// The deposit of an order: its calls and its message, rebuilt from the order's own terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,7 +85,7 @@ pub(crate) fn low_limit(role: Role, fee_limit: u64) -> Option<String> {
         Role::Approval | Role::ApprovalReset => ("an approval", APPROVAL_ENERGY),
         Role::Redeem => ("a redemption", REDEMPTION_ENERGY),
         Role::Refund => ("a refund", REDEMPTION_ENERGY),
-        _ => ("a deposit", REDEMPTION_ENERGY),
+        _ => ("a deposit", DEPOSIT_ENERGY),
     };
     let needed = energy.saturating_mul(ENERGY_PRICE);
     (fee_limit < needed).then(|| format!("a fee limit of {fee_limit} sun, and {call} may need {needed}, also with staked energy"))

@@ -81,15 +81,15 @@ fn redeems_with_the_right_secret_only() -> TestResult {
             .sent_by([3; 20].into()),
     )?;
     assert_eq!(unsigned.warnings().list().iter().map(|warning| warning.code()).collect::<Vec<_>>(), [Code::SwapIdUnchecked]);
-    // 160,000 units of energy at 100 sun. Nodes see the secret of a redemption, also of one that runs out of energy.
+    // 200,000 units of energy at 100 sun. Nodes see the secret of a redemption, also of one that runs out of energy.
     let with = |limit| {
         TxContext::new([1, 2], [3; 8], UnixMillis::from_millis(1_772_601_060_000), UnixMillis::from_millis(1_772_601_000_000))
             .with_fee_limit(limit)
             .sent_by([3; 20].into())
     };
-    let refusal = recovery.prepare(with(15_999_999)).map(|_| ()).expect_err("too little energy");
+    let refusal = recovery.prepare(with(19_999_999)).map(|_| ()).expect_err("too little energy");
     assert_eq!((refusal.code(), refusal.location()), (Code::FeeTooLow, "/fee_limit"));
-    assert!(recovery.prepare(with(16_000_000)).is_ok());
+    assert!(recovery.prepare(with(20_000_000)).is_ok());
     let accepted = recovery.prepare(with(1).with_low_fee(true))?;
     assert!(accepted.warnings().list().iter().any(|warning| warning.code() == Code::FeeTooLow));
     assert_eq!(hex::encode(&recovery.call().data[..4]), "f7ff7207");

@@ -68,6 +68,37 @@ impl RpcError {
     pub fn new(code: i64, message: &str, data: Option<Vec<u8>>) -> Self {
         Self { code, message: text::escape_untrusted(message), data }
     }
+
+    /// Returns whether the node says that it does not have the method. Only then may a reader do without the method's answer: any other
+    /// error, such as a rate limit, says nothing about the node or the chain.
+    ///
+    /// JSON-RPC has the code -32601 for this, and EIP-1474 -32004 on EVM chains. Others use the code of an invalid request, or one of their
+    /// own, and say it in words.
+    #[must_use]
+    pub fn is_unknown_method(&self) -> bool {
+        const MISSING: [&str; 9] = [
+            "not found",
+            "does not exist",
+            "not available",
+            "not supported",
+            "unsupported",
+            "unknown method",
+            "not whitelisted",
+            "not allowed",
+            "disabled",
+        ];
+        // What passes: the same node may have the method a minute later.
+        const PASSING: [&str; 6] = ["limit", "exceed", "too many", "again", "tempora", "time"];
+        if matches!(self.code, -32_601 | -32_004) {
+            return true;
+        }
+        let message = self.message.to_ascii_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        // A contract's revert has data, or the code 3, and may contain any words.
+        let is_of_node = self.data.is_none() && !matches!(self.code, 3 | -32_005);
+        let is_of_request = self.code == -32_600 || message.contains("method");
+        is_of_node && is_of_request && says(&MISSING) && !says(&PASSING)
+    }
 }
 
 impl fmt::Display for RpcError {
@@ -271,5 +302,46 @@ impl<'a> Replies<'a> {
     #[must_use]
     pub const fn all(&self) -> &'a [Reply<'a>] {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What nodes and providers say, and the texts of the two specifications.
+    #[test]
+    fn a_node_without_a_method_is_told_from_one_that_fails() {
+        let error = |(code, message): (i64, &str)| RpcError::new(code, message, None);
+        for missing in [
+            (-32_601, "Method not found"),
+            (-32_601, "the method eth_simulateV1 does not exist/is not available"),
+            (-32_601, ""),
+            (-32_004, "Method not supported"),
+            (-32_600, "Unsupported method: eth_simulateV1. See available methods at https://docs.example"),
+            (-32_600, "The method 'eth_simulateV1' is found but the namespace 'eth' is disabled"),
+            (-32_600, "unsupported"),
+            (-32_000, "rpc method is not whitelisted"),
+            (0, "Method eth_simulateV1 is not available on the free tier"),
+        ] {
+            assert!(error(missing).is_unknown_method(), "{missing:?}");
+        }
+        for failed in [
+            (-32_005, "limit exceeded"),
+            (-32_005, "method not available: daily request count exceeded"),
+            (429, "Too Many Requests"),
+            (-32_000, "you have exceeded the rate limit of this method, which is not available now"),
+            (-32_603, "internal error"),
+            (-32_603, "method handler crashed"),
+            (-32_000, "method temporarily not available"),
+            (-32_000, "header not found"),
+            (-32_600, "batch too large"),
+            (-32_602, "invalid argument"),
+            (3, "execution reverted: method not found"),
+            (0, ""),
+        ] {
+            assert!(!error(failed).is_unknown_method(), "{failed:?}");
+        }
+        assert!(!RpcError::new(-32_000, "method not found", Some(vec![8])).is_unknown_method(), "a contract's revert");
     }
 }

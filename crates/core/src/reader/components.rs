@@ -28,6 +28,25 @@ pub fn median<T: Ord>(shown: impl IntoIterator<Item = T>) -> Option<T> {
     sort::nth(shown, middle, T::cmp)
 }
 
+/// Returns the middle of what endpoints show, as [`median`] does, but of an even number the higher one of the two in the middle.
+///
+/// It is for the price of the transaction that makes a secret public. If one endpoint of three is silent and another one is dishonest, the
+/// lower one of two prices is the liar's, which honest nodes refuse: the liar keeps the secret in a transaction that is never mined. Too high
+/// a price only holds the secret back where the sender does not have the coins, or the policy does not allow it.
+///
+/// ```
+/// use countersign_core::reader::high_median;
+///
+/// assert_eq!(high_median([7, u64::MAX, 5]), Some(7));
+/// assert_eq!(high_median([0, 4]), Some(4));
+/// ```
+#[must_use]
+pub fn high_median<T: Ord>(shown: impl IntoIterator<Item = T>) -> Option<T> {
+    let shown: Vec<T> = shown.into_iter().collect();
+    let middle = shown.len() / 2;
+    sort::nth(shown, middle, T::cmp)
+}
+
 /// Returns the lowest price with which nodes let a transaction take the place of one that offers `price`: 10 % more, rounded up.
 #[must_use]
 pub const fn outbid(price: u128) -> u128 {
@@ -97,6 +116,9 @@ mod tests {
             (&[5, 4, 1, 3, 2], Some(3)),
         ] {
             assert_eq!(median(shown.iter().copied()), expected, "{shown:?}");
+        }
+        for (shown, expected) in [(&[][..], None), (&[7], Some(7)), (&[9, 3], Some(9)), (&[1, 9, 5], Some(5)), (&[4, 1, 3, 2], Some(3))] {
+            assert_eq!(high_median(shown.iter().copied()), expected, "{shown:?}");
         }
     }
 

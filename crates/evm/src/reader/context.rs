@@ -73,13 +73,23 @@ impl Question for OnChain<Address> {
             None => Prices::default(),
         };
         // Nodes of chains with a base fee need not have both of these methods.
-        let asked = |index| replies.get(index)?.json_or_error()?.ok().map(|cursor| price(&cursor)).transpose().map_err(Fault::from);
-        let gas_price = asked(4)?;
-        if gas_price.is_none() && block.base_fee.is_none() {
+        let asked = |index| match replies.get(index)?.json_or_error()? {
+            Ok(cursor) => Ok::<_, Fault>(Some(price(&cursor)?)),
+            Err(error) if error.is_unknown_method() => Ok(None),
+            Err(error) => Err(Fault::Rpc(error.clone())),
+        };
+        let (gas_price, asked_tip) = (asked(4)?, asked(5)?);
+        // Where nothing is paid to the chain, only nodes say what a transaction costs. One that says nothing does not ask for nothing.
+        let is_priced = match prices.base_fee {
+            None => gas_price.is_some(),
+            Some(0) => gas_price.or(asked_tip).is_some(),
+            Some(_) => true,
+        };
+        if !is_priced {
             return Err(replies.get(4)?.fault());
         }
         prices.gas_price = gas_price.unwrap_or_default();
-        prices.asked_tip = asked(5)?.unwrap_or_else(|| prices.gas_price.saturating_sub(block.base_fee.unwrap_or_default()));
+        prices.asked_tip = asked_tip.unwrap_or_else(|| prices.gas_price.saturating_sub(block.base_fee.unwrap_or_default()));
         let (nonce, mined_nonce) = (quantity(&replies.json(0)?)?, quantity(&replies.json(1)?)?);
         if mined_nonce > nonce {
             return Err(Refusal::new(Code::WrongType, "/result").with_reason("the pending nonce is below the mined one").into());

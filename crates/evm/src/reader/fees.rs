@@ -3,7 +3,7 @@
 use alloy_primitives::U256;
 use countersign_core::chains::ChainProfile;
 use countersign_core::json::Cursor;
-use countersign_core::reader::{median, outbid, rebid};
+use countersign_core::reader::{high_median, median, outbid, rebid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, sort};
 
 use super::price;
@@ -59,7 +59,18 @@ pub struct FeeLevels {
 /// fee is decided by more than half of the endpoints.
 #[must_use]
 pub fn levels(shown: &[Prices]) -> Option<FeeLevels> {
-    let of = |price: fn(&Prices) -> u128| median(shown.iter().map(price));
+    levels_by(median, shown)
+}
+
+/// Returns the fees of a transaction that makes a secret public, as [`levels`] does, but from the [higher medians](high_median): where a
+/// single endpoint is silent, another one must not lower them.
+#[must_use]
+pub fn revealing_levels(shown: &[Prices]) -> Option<FeeLevels> {
+    levels_by(high_median, shown)
+}
+
+fn levels_by(median: fn(Vec<u128>) -> Option<u128>, shown: &[Prices]) -> Option<FeeLevels> {
+    let of = |price: fn(&Prices) -> u128| median(shown.iter().map(price).collect());
     let (gas_price, asked_tip) = (of(|one| one.gas_price)?, of(|one| one.asked_tip)?);
     let base_fees: Vec<_> = shown.iter().filter_map(|one| one.base_fee).collect();
     let has_base_fee = base_fees.len().saturating_mul(2) > shown.len();

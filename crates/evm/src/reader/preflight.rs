@@ -8,7 +8,7 @@ use countersign_core::json::Cursor;
 use countersign_core::reader::{Agree, Fault, Identity, Judged, Known, Machine, Replies, Reply, Request, Turn, check_balance};
 use countersign_core::{Code, Refusal, Role};
 use countersign_evm_core::revert::revert_reason;
-use countersign_evm_core::transfer::{Expected, check_payout, check_transfers};
+use countersign_evm_core::transfer::{BYSTANDERS, Expected, check_payout, check_transfers};
 use serde_json::{Value, json};
 
 use super::block::LATEST;
@@ -145,6 +145,8 @@ impl Plan {
             requests.push(call(token, &read::allowance_call(self.sender, expected.htlc), &latest));
             requests.push(empty_transfer(token, expected.htlc, self.sender));
             requests.push(empty_transfer(token, self.sender, expected.htlc));
+            let [one, other] = BYSTANDERS;
+            requests.push(empty_transfer(token, one, other));
         }
         if self.is_simulated() {
             let blocks = json!({"blockStateCalls": [{"calls": self.calls()}], "traceTransfers": true, "validation": false});
@@ -162,8 +164,9 @@ impl Plan {
 /// Checks that the sender has enough of the coin, the token and the allowance, and simulates the calls.
 ///
 /// The simulation (`eth_simulateV1`) must transfer exactly the verified amount of the token or coin from the sender to the HTLC, and
-/// nothing else from the sender. On a node without that method, only the first call is run (`eth_call`). A redemption is never
-/// simulated, because that would show the secret to the node. A token must also let the HTLC pay out: see [`check_payout`].
+/// nothing else from the sender. On a node without that method, only the first call is run (`eth_call`); any other error of a node that
+/// should simulate a payment is a fault. A redemption is never simulated, because that would show the secret to the node. A token must
+/// also let the HTLC pay out: see [`check_payout`].
 ///
 /// A preflight is refused with
 ///
@@ -248,8 +251,8 @@ impl Machine for PreflightCheck {
                 let (tokens, place) = match plan.token_deposit() {
                     Some(expected) => {
                         let (has, allowance) = (answer(&replies.json(0)?, read::number)?, answer(&replies.json(1)?, read::number)?);
-                        let (by_htlc, by_sender) = (failure(&replies.get(2)?)?, failure(&replies.get(3)?)?);
-                        (expected.check_funds(has, allowance).and_then(|()| check_payout(by_htlc, by_sender)), 4)
+                        let (by_htlc, by_others) = (failure(&replies.get(2)?)?, [failure(&replies.get(3)?)?, failure(&replies.get(4)?)?]);
+                        (expected.check_funds(has, allowance).and_then(|()| check_payout(by_htlc, &by_others)), 5)
                     }
                     None => (Ok(()), 0),
                 };
@@ -257,12 +260,14 @@ impl Machine for PreflightCheck {
                     Ok(preflight) if plan.is_simulated() => match replies.get(place)?.json_or_error()? {
                         Ok(blocks) => compare(plan, funds.token, &read_outcomes(&blocks, plan.steps.len())?)
                             .map(|gas_used| Preflight { gas_used: Some(gas_used), ..preflight }),
-                        // The node cannot simulate several calls. The later ones may depend on the effects of the first.
-                        Err(_) => {
+                        // The node cannot simulate several calls. The later ones may depend on the effects of the first. A refund is a
+                        // single call, which `eth_call` runs as well, so that no other error stands before it.
+                        Err(error) if error.is_unknown_method() || plan.deposit.is_none() => {
                             self.stage = Stage::FirstCall(preflight);
                             let first = plan.calls().into_iter().next();
                             return Ok(Turn::Ask(vec![Request::json_rpc("eth_call", json!([first, LATEST]))]));
                         }
+                        Err(error) => return Err(Fault::Rpc(error.clone())),
                     },
                     outcome => outcome,
                 }

@@ -7,9 +7,10 @@ use countersign_evm_core::transfer::{self, PAYOUT_GAS, Payability, refuse_coins}
 use serde_json::json;
 
 use super::block::LATEST;
-use super::preflight::{empty_transfer, failure};
+use super::preflight::empty_transfer;
 use super::{MAX_ANSWER, OnChain, call, returned, revert};
-use crate::read;
+use crate::recover::PAYMENT_GAS;
+use crate::{gas, read};
 
 /// The gas of a transaction without calldata, before its receiver runs.
 const TRANSACTION_GAS: u64 = 21_000;
@@ -22,8 +23,8 @@ pub type Receiver = transfer::Receiver<Address>;
 /// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes coins
 /// with the gas that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes coins.
 ///
-/// The payment itself is run, without the HTLC and its secret. Only an answer is a yes: an error that is not of the contract ends the
-/// reading.
+/// The payment itself is run, without the HTLC and its secret, and with the gas that a redemption leaves for it. Before the HTLC holds the
+/// amount, a payment of nothing is. Only an answer is a yes: an error that is not of the contract ends the reading.
 pub type ReceiverCheck = Ask<OnChain<Receiver>>;
 
 impl Question for OnChain<Receiver> {
@@ -38,12 +39,13 @@ impl Question for OnChain<Receiver> {
         let Some(token) = token else {
             return vec![Request::json_rpc("eth_getCode", json!([receiver, LATEST])), coin_transfer(htlc, receiver, amount)];
         };
-        let empty = [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|(from, to)| empty_transfer(token, from, to));
-        let payment = amount.map(|amount| {
-            let data = hex::encode_prefixed(read::transfer_call(receiver, amount));
-            Request::json_rpc("eth_call", json!([{"from": htlc, "to": token, "data": data}, LATEST]))
-        });
-        empty.into_iter().chain([call(token, &read::paused_call(), &json!(LATEST))]).chain(payment).collect()
+        let is_payment = |transfer: (Address, Address)| transfer == (htlc, receiver);
+        let payment = |amount| payment(token, htlc, &read::transfer_call(receiver, amount));
+        let empty = self
+            .subject
+            .empty_transfers()
+            .map(|(from, to)| if is_payment((from, to)) { payment(U256::ZERO) } else { empty_transfer(token, from, to) });
+        empty.into_iter().chain([call(token, &read::paused_call(), &json!(LATEST))]).chain(amount.map(payment)).collect()
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<()>, Fault> {
@@ -53,7 +55,7 @@ impl Question for OnChain<Receiver> {
             return Ok(Judged(if code.is_empty() { Ok(()) } else { takes_coins(&replies.get(1)?)? }));
         }
         let outcome = |index: usize| failure(&replies.get(index)?);
-        let is_paused = returned(&replies.get(3)?, MAX_ANSWER)?.and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
+        let is_paused = returned(&replies.get(4)?, MAX_ANSWER)?.and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
         Ok(Judged(Payability::read(amount, is_paused, outcome)?.check()))
     }
 }
@@ -68,13 +70,22 @@ fn coin_transfer(htlc: Address, receiver: Address, amount: Option<U256>) -> Requ
     Request::json_rpc("eth_call", json!([transfer, LATEST, balance]))
 }
 
+/// Creates a transfer of tokens by the HTLC, with the gas that a redemption leaves for it.
+fn payment(token: Address, htlc: Address, data: &[u8]) -> Request {
+    let gas = gas::min_gas(data).saturating_add(PAYMENT_GAS);
+    let transfer = json!({"from": htlc, "to": token, "data": hex::encode_prefixed(data), "gas": format!("{gas:#x}")});
+    Request::json_rpc("eth_call", json!([transfer, LATEST]))
+}
+
 fn takes_coins(reply: &Reply<'_>) -> Result<Result<(), Refusal>, Fault> {
+    Ok(failure(reply)?.map_or(Ok(()), |why| Err(refuse_coins(&why))))
+}
+
+/// Returns why a call with little gas fails; `None` if it does not. Any error that is not of the contract is a fault.
+fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     match reply.json_or_error()? {
-        Ok(cursor) => Ok(cursor.hex_bytes(MAX_CODE).map(|_| Ok(()))?),
-        Err(error) => match revert(error).or_else(|| halted(error)) {
-            Some(why) => Ok(Err(refuse_coins(&why))),
-            None => Err(reply.fault()),
-        },
+        Ok(cursor) => Ok(cursor.hex_bytes(MAX_CODE).map(|_| None)?),
+        Err(error) => revert(error).or_else(|| halted(error)).map(Some).ok_or_else(|| reply.fault()),
     }
 }
 

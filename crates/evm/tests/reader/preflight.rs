@@ -11,6 +11,7 @@ use countersign_evm::alloy_primitives::{Address, U256, hex, keccak256};
 use countersign_evm::reader::{Plan, Preflight, PreflightCheck};
 use countersign_evm::recover::{self, Leg};
 use countersign_evm::{Evm, Gasless, TxContext, UnsignedOrder, read};
+use countersign_evm_core::transfer::BYSTANDERS;
 use countersign_testkit::chain::evm::{SECRET, answer_with};
 use countersign_testkit::recover::record;
 use countersign_testkit::{fixture, registry, verified};
@@ -156,6 +157,7 @@ fn what_is_simulated_is_what_is_signed() {
             call(json!({"to": token, "data": hex::encode_prefixed(read::allowance_call(sender, htlc))})),
             empty(htlc, sender),
             empty(sender, htlc),
+            empty(BYSTANDERS[0], BYSTANDERS[1]),
             simulation(&order),
         ];
         assert_eq!(asked, [vec![balance, holds], funds.to_vec()], "{id}");
@@ -179,7 +181,7 @@ fn a_gasless_order_needs_the_token_and_the_allowance_alone() {
     let order = verified::<Evm>(&fixture::<Evm>(WITH_APPROVAL)).prepare(Gasless).unwrap();
     assert!(order.payloads().calls.is_empty());
     let (outcome, asked) = check(&order, |method, _| (method == "eth_getBalance").then(|| json!("0x0")));
-    assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(asked.iter().map(Vec::len).collect::<Vec<_>>(), [2, 5]);
     assert!(asked[1].iter().all(|(method, _)| method == "eth_call"), "{asked:?}");
     let preflight = outcome.unwrap().unwrap();
     assert_eq!((preflight.balance, preflight.cost, preflight.gas_used), (U256::ZERO, U256::ZERO, None));
@@ -195,16 +197,50 @@ fn a_gasless_order_needs_the_token_and_the_allowance_alone() {
     }
 }
 
-/// A node that cannot simulate several calls runs the first one alone, because the later ones may need what it does.
+/// A node that cannot simulate several calls runs the first one alone, because the later ones may need what it does. A node that could, and
+/// limits requests or fails, has shown nothing: a token that takes a fee passes its first call, which is the approval.
 #[test]
 fn a_node_without_simulations_runs_the_first_call() {
     for id in [WITH_APPROVAL, WITHOUT_APPROVAL, NATIVE] {
         let order = order(id);
-        let none = |method: &str, _: &Value| (method == "eth_simulateV1").then(|| error(-32_601, "the method does not exist"));
-        let (outcome, asked) = check(&order, none);
-        assert_eq!((asked.len(), &asked[2]), (3, &vec![call(calls(&order)[0].clone())]), "{id}");
-        assert_eq!(outcome.unwrap().unwrap().gas_used, None, "{id}");
+        let with = |error: Value| check(&order, |method, _| (method == "eth_simulateV1").then(|| error.clone()));
+        for missing in [
+            error(-32_601, "the method eth_simulateV1 does not exist/is not available"),
+            error(-32_600, "Unsupported method: eth_simulateV1"),
+            error(-32_004, "Method not supported"),
+        ] {
+            let (outcome, asked) = with(missing);
+            assert_eq!((asked.len(), &asked[2]), (3, &vec![call(calls(&order)[0].clone())]), "{id}");
+            assert_eq!(outcome.unwrap().unwrap().gas_used, None, "{id}");
+        }
+        for failed in [
+            error(-32_005, "limit exceeded"),
+            error(429, "Too Many Requests"),
+            error(-32_603, "internal error"),
+            error(-32_000, "method temporarily not available, try again"),
+        ] {
+            let (outcome, asked) = with(failed.clone());
+            assert_eq!((outcome.unwrap_err().code().name(), asked.len()), ("node_error", 2), "{id} {failed}");
+        }
     }
+}
+
+/// Nothing depends on the simulation of a refund that a call alone does not show.
+#[test]
+fn a_simulation_that_fails_does_not_stand_before_a_refund() {
+    let refund = recover::refund(&with_secret(), Leg::Source, registry()).unwrap();
+    let order = refund.prepare(TxContext::eip1559(1, 30 * GWEI, GWEI).sent_by(Address::repeat_byte(0xa1))).unwrap();
+    let with = |call: Value| {
+        let (outcome, _) = check(&order, |method, _| match method {
+            "eth_simulateV1" => Some(error(-32_603, "internal error")),
+            "eth_call" => Some(call.clone()),
+            _ => None,
+        });
+        outcome
+    };
+    assert_eq!(with(json!("0x")).unwrap().unwrap().gas_used, None);
+    assert_eq!(with(error(3, "execution reverted")).unwrap().unwrap_err().code(), Code::SimulationReverted);
+    assert!(with(error(-32_005, "limit exceeded")).is_err());
 }
 
 /// What a node says when a call fails: that the contract reverted, or that the node did.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use countersign_core::reader::{Agree as _, Fault, Known, Machine, Observation, Request};
-use countersign_core::{RequestId, U256};
+use countersign_core::{Code, RequestId, U256};
 use countersign_evm::alloy_primitives::{Address, hex};
 use countersign_evm::read;
 use countersign_evm::reader::{
@@ -11,6 +11,7 @@ use countersign_evm::reader::{
     Receiver, ReceiverCheck, SignatureCheck, Status, fees, pending_nonce,
 };
 use countersign_evm::{Evm, ExternalSignature, Fees, Gasless};
+use countersign_evm_core::transfer::BYSTANDERS;
 use countersign_testkit::chain::evm::{LATEST, answer_with, hash_of};
 use countersign_testkit::{fixture, key, verified};
 use serde_json::{Value, json};
@@ -189,6 +190,7 @@ fn a_tip_is_never_below_what_the_node_asks_for() {
         ("a price below the base fee", 1_000, json!("0x3e7"), unknown(), 1),
         ("neither", 1_000, unknown(), unknown(), 1),
         ("one of the two methods", 1_000, unknown(), json!("0x9"), 9),
+        ("the tip alone where nothing is paid to the chain", 0, unknown(), json!("0x9"), 9),
     ] {
         assert_eq!(tips(idle(base, gas_price, asked_tip).unwrap()), [expected; 3], "{what}");
     }
@@ -196,6 +198,15 @@ fn a_tip_is_never_below_what_the_node_asks_for() {
         assert!(idle(7, json!("0x9"), bad.clone()).is_err(), "{bad}");
         assert!(idle(7, bad, json!("0x9")).is_err());
     }
+    // A node that limits requests, or fails, has not asked for nothing. Nor has one that has neither method where only nodes name a price.
+    for base in [0, 7] {
+        for failed in [error(-32_005, "limit exceeded"), error(429, "Too Many Requests"), error(-32_603, "internal error")] {
+            for (gas_price, asked_tip) in [(failed.clone(), json!("0x9")), (json!("0x9"), failed.clone()), (failed.clone(), failed)] {
+                assert!(matches!(idle(base, gas_price.clone(), asked_tip), Err(Fault::Rpc(_))), "{base} {gas_price}");
+            }
+        }
+    }
+    assert!(matches!(idle(0, unknown(), unknown()), Err(Fault::Rpc(_))));
 }
 
 #[test]
@@ -247,6 +258,14 @@ fn each_price_is_the_quorums_own() {
     mixed[2].base_fee = None;
     assert_eq!(fees::levels(&mixed).unwrap().fast, Fees::Legacy { gas_price: 143 });
     assert_eq!(fees::levels(&[]), None);
+    // Of two that differ, the lower one counts, and for what makes a secret public the higher one: the other may be a liar's.
+    let two = |[one, other]: [(u128, u128, u128, u128); 2]| shown([one, other, other])[..2].to_vec();
+    for (honest, liar) in [((100, 10, 5, 110), (0, 0, 0, 0)), ((0, 0, 100, 100), (0, 0, 0, 0))] {
+        for all in [[liar, honest], [honest, liar]] {
+            assert_eq!(fees::revealing_levels(&two(all)), fees::levels(&two([honest; 2])), "{all:?}");
+            assert_eq!(fees::levels(&two(all)), fees::levels(&two([liar; 2])), "{all:?}");
+        }
+    }
 }
 
 #[test]
@@ -313,14 +332,22 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
     };
     // `paused()`.
     let paused = ("eth_call".to_owned(), json!([{"to": TOKEN, "data": "0x5c975abb"}, "latest"]));
-    let transfers = [call(htlc, htlc), call(htlc, receiver), call(receiver, htlc), paused];
+    let mut paid = call(htlc, receiver);
+    paid.1[0]["gas"] = gas_of_payment(&read::transfer_call(receiver, U256::ZERO));
+    let transfers = [call(BYSTANDERS[0], BYSTANDERS[1]), call(htlc, htlc), paid, call(receiver, htlc), paused];
     let checked = Receiver { token: Some(TOKEN), htlc, receiver, amount: None };
     for (reverts, is_refused) in [
-        ([false, false, false], false),
-        ([false, true, false], true),
-        ([false, false, true], true),
-        ([true, true, true], false),
-        ([true, false, true], false),
+        ([false, false, false, false], false),
+        ([false, false, true, false], true),
+        ([false, false, false, true], true),
+        // The token serves only accounts that it knows.
+        ([true, false, true, true], true),
+        // The token has frozen the HTLC.
+        ([false, true, true, true], true),
+        ([false, true, true, false], true),
+        // The token refuses empty transfers.
+        ([true, true, true, true], false),
+        ([true, true, false, true], false),
     ] {
         let (outcome, asked) = ask::<_, ReceiverCheck>(checked, |method, params| {
             let place = transfers.iter().position(|one| *one == (method.to_owned(), params.clone())).unwrap();
@@ -339,6 +366,35 @@ fn a_receiver_is_refused_only_by_a_token_that_lets_others_be_paid() {
                 if is_there { failure.clone() } else { json!("0x") }
             });
             assert!(outcome.is_err(), "{place}");
+        }
+    }
+}
+
+/// The gas of a payment: its own bytes at the floor of EIP-7623, and what a redemption leaves for it. That is 63/64 of its limit of 300,000,
+/// less 100,000 for the transaction and the contract.
+fn gas_of_payment(data: &[u8]) -> Value {
+    let zeros = data.iter().filter(|byte| **byte == 0).count();
+    json!(format!("{:#x}", 21_000 + 10 * zeros + 40 * (data.len() - zeros) + 196_875))
+}
+
+/// A redemption that runs out of gas shows its secret for nothing. Before the HTLC holds the amount, a transfer of nothing is asked about.
+#[test]
+fn a_payment_has_the_gas_that_a_redemption_leaves_for_it() {
+    let (htlc, receiver) = (Address::repeat_byte(0x11), Address::repeat_byte(0x5a));
+    for amount in [None, Some(U256::from(7))] {
+        let data = read::transfer_call(receiver, amount.unwrap_or_default());
+        let transfer = json!({"from": htlc, "to": TOKEN, "data": hex::encode_prefixed(&data), "gas": gas_of_payment(&data)});
+        let with = |answer: Value| {
+            let (outcome, asked) = ask::<_, ReceiverCheck>(Receiver { token: Some(TOKEN), htlc, receiver, amount }, |_, params| {
+                if params[0] == transfer { answer.clone() } else { json!("0x") }
+            });
+            assert!(asked.contains(&("eth_call".to_owned(), json!([transfer, "latest"]))), "{asked:?}");
+            outcome.unwrap().into_output().0
+        };
+        assert_eq!(with(json!("0x")), Ok(()));
+        for why in ["out of gas", "execution reverted"] {
+            let refusal = with(error(-32_000, why)).unwrap_err();
+            assert_eq!((refusal.code(), refusal.location()), (Code::ReceiverNotPayable, "/destination"), "{amount:?} {why}");
         }
     }
 }

@@ -55,7 +55,7 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     async fn redeem(&self, recovery: &Recovery, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (calls, cheaper) = self.redemption_calls(sender, bid.speed, bid.policy, is_overdue).await?;
+        let (calls, cheaper) = self.redemption_calls(sender, bid, is_overdue).await?;
         self.affordable(recovery, sender, calls, cheaper, bid).await
     }
 

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use countersign::chains::ChainProfile;
 use countersign::evm::alloy_primitives::{Address, U256};
-use countersign::evm::reader::{Amount, AmountOf, Context, NonceAndFees, fees, pending_nonce};
+use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, NonceAndFees, Prices, fees, pending_nonce};
 use countersign::evm::{Fees, TxContext};
 use countersign::{Policy, trust::Contract};
+use countersign_core::reader::Urgency;
 use countersign_transport::Transport;
 
 use super::EvmChain;
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Bid;
 
 /// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
 const MAX_FEE_READS: usize = 3;
@@ -37,8 +39,12 @@ impl Shown {
 
     /// Returns the fees for a speed: each of their components is the median of the endpoints.
     fn fees(&self, speed: Speed) -> Option<Fees> {
+        self.fees_by(fees::levels, speed)
+    }
+
+    fn fees_by(&self, levels: fn(&[Prices]) -> Option<FeeLevels>, speed: Speed) -> Option<Fees> {
         let prices: Vec<_> = self.all.iter().map(|one| one.prices).collect();
-        let levels = fees::levels(&prices)?;
+        let levels = levels(&prices)?;
         Some(match speed {
             Speed::Slow => levels.slow,
             Speed::Normal => levels.normal,
@@ -72,14 +78,15 @@ impl<T: Transport> EvmChain<'_, T> {
     ///
     /// If transactions are pending that are not mined within a few seconds, the redemption takes the lowest unmined nonce, with
     /// [fees](fees::displacing) that replace whatever has it. The second context has the same nonce and ordinary fees, for a sender who
-    /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for.
+    /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for. One that
+    /// makes the secret public has the fees of [`fees::revealing_levels`].
     pub(super) async fn redemption_calls(
         &self,
         sender: Address,
-        speed: Speed,
-        policy: &Policy,
+        bid: Bid<'_>,
         is_overdue: bool,
     ) -> Result<(TxContext, Option<TxContext>), NodeError> {
+        let levels = if bid.urgency == Urgency::CanWait { fees::revealing_levels } else { fees::levels };
         let mut shown = self.shown(sender).await?;
         let stuck_at = shown.mined_nonce;
         let mut looks = if is_overdue { 0 } else { MAX_FEE_READS };
@@ -89,11 +96,11 @@ impl<T: Transport> EvmChain<'_, T> {
             shown = self.shown(sender).await?;
             looks = looks.saturating_sub(1);
         }
-        let ordinary = shown.fees(speed);
+        let ordinary = shown.fees_by(levels, bid.speed);
         match shown.next_nonce(self.needed()) {
             Some(nonce) if !shown.has_gap(self.needed()) || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
             _ => {
-                let fees = shown.fees(Speed::Fast).map(|fees| fees::displacing(fees, self.limit(policy)));
+                let fees = shown.fees_by(levels, Speed::Fast).map(|fees| fees::displacing(fees, self.limit(bid.policy)));
                 let calls = self.with_nonce(shown.mined_nonce, fees)?;
                 Ok((calls, Some(self.with_nonce(shown.mined_nonce, ordinary)?)))
             }

@@ -27,7 +27,7 @@ fn frozen(accounts: &'static [&'static str]) -> crate::tron::fake::Fake {
     tron(WITHOUT_APPROVAL).lying(move |_, path, question| {
         let is_transfer = path.ends_with("constantcontract") && question["data"].as_str().unwrap().starts_with("a9059cbb");
         let by = |account: Address| question["owner_address"] == format!("41{}", hex(account.bytes()));
-        let is_frozen = accounts.contains(&"htlc") && by(htlc) || accounts.contains(&"sender") && by(sender);
+        let is_frozen = accounts.contains(&"htlc") && by(htlc) || accounts.contains(&"sender") && by(sender) || accounts.contains(&"all");
         (is_transfer && is_frozen).then(|| reverted(&[]))
     })
 }
@@ -41,8 +41,9 @@ async fn a_token_that_has_frozen_the_htlc_is_not_paid() {
     let (code, text) = refused(frozen(&["htlc"])).await;
     assert_eq!(code, Code::SimulationReverted);
     assert!(text.contains("/token") && text.contains("does not let the HTLC pay out"), "{text}");
+    assert_eq!(refused(frozen(&["htlc", "sender"])).await.0, Code::SimulationReverted);
     // A token that refuses every transfer of nothing shows nothing.
-    preflight(WITHOUT_APPROVAL, frozen(&["htlc", "sender"])).await.unwrap();
+    preflight(WITHOUT_APPROVAL, frozen(&["all"])).await.unwrap();
     preflight(WITHOUT_APPROVAL, frozen(&[])).await.unwrap();
 }
 
@@ -168,6 +169,29 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
     }
 }
 
+/// The token has frozen the HTLC of the destination, and refuses every transfer by or to it, also that to itself.
+#[tokio::test(start_paused = true)]
+async fn a_destination_whose_htlc_is_frozen_is_not_paid_for() {
+    let asset = countersign_testkit::registry().asset("tron:usdt").unwrap();
+    let htlc = hex(Address::from_account(asset.htlc.as_ref().unwrap()).unwrap().bytes());
+    let lying = || {
+        let htlc = htlc.clone();
+        tron(WITHOUT_APPROVAL).lying(move |_, path, question| {
+            let data = question["data"].as_str().unwrap_or_default();
+            let is_party = question["owner_address"] == format!("41{htlc}") || data.contains(&htlc);
+            match (path.ends_with("constantcontract"), data.get(..8)) {
+                (true, Some("a9059cbb")) if is_party => Some(reverted(&[])),
+                (true, Some("313ce567")) => Some(crate::tron::fake::returned(&U256::from(6).to_be_bytes::<32>())),
+                (true, _) => Some(json!({"result": {"result": true}, "energy_used": 541, "constant_result": [""]})),
+                _ => None,
+            }
+        })
+    };
+    for stage in [Stage::BeforePaying, Stage::BeforeSecret] {
+        assert_eq!(unmet(lying(), "tron:usdt", stage).await, [(Precondition::Receiver, "receiver_not_payable")], "{stage:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
     let uses = |energy: u64| {
@@ -184,7 +208,7 @@ async fn a_contract_that_needs_more_than_2300_energy_is_no_receiver_of_trx() {
 
 #[tokio::test(start_paused = true)]
 async fn the_account_that_redeems_can_pay_for_the_energy() {
-    let poor = crate::tron::fake::Tron { coins: 15_000_000, ..tron(WITHOUT_APPROVAL) };
+    let poor = crate::tron::fake::Tron { coins: 19_000_000, ..tron(WITHOUT_APPROVAL) };
     let honest = |fake: crate::tron::fake::Tron| {
         fake.lying(|_, path, question| {
             let data = question["data"].as_str().unwrap_or_default();
@@ -194,19 +218,19 @@ async fn the_account_that_redeems_can_pay_for_the_energy() {
             })
         })
     };
-    // 160,000 units of energy at 100 sun.
+    // 200,000 units of energy at 100 sun.
     assert_eq!(unmet(honest(poor), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "insufficient_funds")]);
-    let enough = crate::tron::fake::Tron { coins: 16_000_000, ..tron(WITHOUT_APPROVAL) };
+    let enough = crate::tron::fake::Tron { coins: 20_000_000, ..tron(WITHOUT_APPROVAL) };
     assert_eq!(unmet(honest(enough), "tron:usdt", Stage::BeforePaying).await, []);
-    let staked = crate::tron::fake::Tron { coins: 0, energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) };
+    let staked = crate::tron::fake::Tron { coins: 0, energy_limit: 200_000, ..tron(WITHOUT_APPROVAL) };
     assert_eq!(unmet(honest(staked), "tron:usdt", Stage::BeforePaying).await, []);
 }
 
-/// A redemption has a fee limit of 100 TRX, which also limits staked energy. Above 625 sun for one unit, 160,000 units do not fit into it.
+/// A redemption has a fee limit of 100 TRX, which also limits staked energy. Above 500 sun for one unit, 200,000 units do not fit into it.
 #[tokio::test(start_paused = true)]
 async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
     let at = |price: u64| {
-        crate::tron::fake::Tron { energy_limit: 160_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
+        crate::tron::fake::Tron { energy_limit: 200_000, ..tron(WITHOUT_APPROVAL) }.lying(move |_, path, question| {
             let data = question["data"].as_str().unwrap_or_default();
             match path.ends_with("getchainparameters") {
                 true => {
@@ -218,8 +242,8 @@ async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
             }
         })
     };
-    assert_eq!(unmet(at(625), "tron:usdt", Stage::BeforePaying).await, []);
-    assert_eq!(unmet(at(626), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "gas_limit_too_low")]);
+    assert_eq!(unmet(at(500), "tron:usdt", Stage::BeforePaying).await, []);
+    assert_eq!(unmet(at(501), "tron:usdt", Stage::BeforePaying).await, [(Precondition::Redeemer, "gas_limit_too_low")]);
     let record = record("tron:usdt", Address::from([0x5a; 20]));
     for (limit, expected) in [(99_999_999, vec![(Precondition::Redeemer, "gas_limit_too_high")]), (100_000_000, vec![])] {
         let policy = Policy::from_json(format!(r#"{{"tron_fee_limit": {limit}}}"#).as_bytes()).unwrap();
@@ -227,11 +251,11 @@ async fn a_redemption_that_would_run_out_of_energy_is_known_before_paying() {
     }
 }
 
-/// 160,000 units of energy at 100 sun.
+/// 200,000 units of energy at 100 sun.
 #[tokio::test(start_paused = true)]
 async fn a_payout_in_coins_is_worth_more_than_its_redemption() {
     let mut record = record("tron:trx", Address::from([0x5a; 20]));
-    for (payout, expected) in [(16_000_000, vec![(Precondition::Payout, "fee_above_payout")]), (16_000_001, vec![])] {
+    for (payout, expected) in [(20_000_000, vec![(Precondition::Payout, "fee_above_payout")]), (20_000_001, vec![])] {
         record.destination_swap.amount = U256::from(payout);
         let found = unmet_of(calls(&[], |_| None), &record, Stage::BeforePaying, &Policy::default()).await;
         assert_eq!(found, expected, "{payout}");

@@ -284,7 +284,7 @@ async fn a_sender_that_cannot_pay_the_fee_signs_no_redemption_and_no_refund() {
         prepared.map(|unsigned| roles(&unsigned)).map_err(|error| error.code().name().to_owned())
     };
     let short = "insufficient_funds".to_owned();
-    for (recovery, energy, role) in [(&redemption, 160_000, Role::Redeem), (&refund, 60_000, Role::Refund)] {
+    for (recovery, energy, role) in [(&redemption, 200_000, Role::Redeem), (&refund, 60_000, Role::Refund)] {
         // One unit of energy costs 100 sun.
         let fee = energy * 100;
         let with = |coins: u64, staked: u64| Tron { coins, energy_limit: staked, ..tron(NATIVE) };

@@ -20,6 +20,10 @@ const MAX_TOPICS: usize = 4;
 /// The maximum length in bytes of a log's data.
 const MAX_LOG_DATA: usize = 256 * 1024;
 
+/// What nodes say when they, and not the contract, end a call: they do not run calls at all, or had no time left. Their codes and marks are
+/// those of a contract that reverts. A contract's own words are in what it returns, and never here.
+const OF_THE_NODE: [&str; 3] = ["does not support constant", "CPU timeout", "Already Time Out"];
+
 /// A call of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
@@ -71,6 +75,9 @@ impl Outcome {
         let result = members.need("result")?;
         let result = result.object()?;
         let message = result.get("message").map(|message| words(&message)).unwrap_or_default();
+        if OF_THE_NODE.iter().any(|words| message.contains(words)) {
+            return Err(failed(&message));
+        }
         match result.get("code").map(|code| code.text()).transpose()? {
             None | Some("SUCCESS") => {}
             Some(code @ ("CONTRACT_VALIDATE_ERROR" | "CONTRACT_EXE_ERROR")) => return Ok(Self::Reverted(format!("{code}: {message}"))),

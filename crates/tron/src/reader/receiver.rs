@@ -2,14 +2,14 @@
 
 use alloy_primitives::U256;
 use countersign_core::Refusal;
-use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request};
+use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Reply, Request};
 use countersign_evm_core::read;
 use countersign_evm_core::transfer::{self, PAYOUT_GAS, Payability, check_decimals, refuse_coins};
 use serde_json::json;
 
 use super::call::{Call, Outcome};
 use super::contract::MAX_CODE;
-use super::preflight::failure;
+use super::preflight::PAYMENT_ENERGY;
 use super::{OnChain, View, bytes, post, value, written};
 use crate::Address;
 
@@ -17,7 +17,8 @@ use crate::Address;
 pub type Receiver = transfer::Receiver<Address>;
 
 /// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes TRX
-/// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX.
+/// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX. A token's transfer must not use more energy
+/// than a redemption is assumed to leave for it.
 pub type ReceiverCheck = Ask<OnChain<Receiver>>;
 
 impl Question for OnChain<Receiver> {
@@ -36,8 +37,7 @@ impl Question for OnChain<Receiver> {
             let value = amount.and_then(|amount| i64::try_from(amount).ok()).unwrap_or_default();
             return vec![code, Call { sender: htlc, to: receiver, value, data: Vec::new() }.request(View::Newest)];
         };
-        let empty =
-            [(htlc, htlc), (htlc, receiver), (receiver, htlc)].map(|(from, to)| call(from, token, read::empty_transfer_call(to.bytes())));
+        let empty = self.subject.empty_transfers().map(|(from, to)| call(from, token, read::empty_transfer_call(to.bytes())));
         let payment = amount.map(|amount| call(htlc, token, read::transfer_call(receiver.bytes(), amount)));
         empty.into_iter().chain([Call::view(token, read::paused_call()).request(View::Newest)]).chain(payment).collect()
     }
@@ -57,9 +57,20 @@ impl Question for OnChain<Receiver> {
             }));
         }
         let outcome = |index: usize| failure(&replies.get(index)?);
-        let is_paused = Outcome::read(&replies.get(3)?)?.returned().and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
+        let is_paused = Outcome::read(&replies.get(4)?)?.returned().and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
         Ok(Judged(Payability::read(amount, is_paused, outcome)?.check()))
     }
+}
+
+/// Returns why a redemption could not make a transfer; `None` if it could.
+fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+    Ok(match Outcome::read(reply)? {
+        Outcome::Returned { energy, .. } if energy <= PAYMENT_ENERGY => None,
+        Outcome::Returned { energy, .. } => {
+            Some(format!("it uses {energy} units of energy, and a redemption is assumed to leave {PAYMENT_ENERGY}"))
+        }
+        Outcome::Reverted(why) => Some(why),
+    })
 }
 
 /// A token, and the decimals that are pinned for it.

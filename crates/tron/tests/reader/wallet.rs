@@ -3,6 +3,7 @@
 
 use countersign_core::reader::{Answer, Fault, Known, Machine, Next, Observation, Reader, Request, RpcError, Sent};
 use countersign_core::{BlockHeight, Code, SecretHash, UnixMillis};
+use countersign_evm_core::transfer::BYSTANDERS;
 use countersign_testkit::chain::tron::{SECRET, SOLID, Tron, bare, log, returned, reverted};
 use countersign_testkit::recover::record;
 use countersign_testkit::{fixture, registry, verified};
@@ -283,9 +284,11 @@ fn a_token_must_let_the_htlc_pay_out() {
     let (sender, htlc) = (deposit_of.deposit().sender.bytes().into(), deposit_of.deposit().initiate.to.bytes().into());
     let found = |accounts: &[[u8; 20]]| judge(&plan(WITHOUT_APPROVAL), &chain(WITHOUT_APPROVAL), frozen(accounts)).map(drop);
     assert_eq!(found(&[]), Ok(()));
-    assert_eq!(found(&[htlc]), Err((Code::SimulationReverted, "/token".to_owned())));
+    let refused = Err((Code::SimulationReverted, "/token".to_owned()));
+    assert_eq!(found(&[htlc]), refused);
+    assert_eq!(found(&[sender, htlc]), refused, "the sender is frozen, too");
     // A token that refuses every transfer of nothing shows nothing.
-    assert_eq!(found(&[sender, htlc]), Ok(()));
+    assert_eq!(found(&[sender, htlc, BYSTANDERS[0].into()]), Ok(()));
 }
 
 #[test]
@@ -300,14 +303,58 @@ fn a_token_must_let_the_receiver_be_paid() {
         let [from, token] = [from, TOKEN].map(|address| json!(format!("41{}", bare(address))));
         ("/wallet/triggerconstantcontract".to_owned(), from, token, json!(bare(read::empty_transfer_call(to.into()))))
     };
-    assert_eq!(pairs[..3], [transfer(OWNER, OWNER), transfer(OWNER, STRANGER), transfer(STRANGER, OWNER)]);
+    let [one, other] = BYSTANDERS.map(<[u8; 20]>::from);
+    let expected = [transfer(one, other), transfer(OWNER, OWNER), transfer(OWNER, STRANGER), transfer(STRANGER, OWNER)];
+    assert_eq!(pairs[..4], expected);
     // `paused()`.
-    assert!(pairs.len() == 4 && pairs[3].3 == json!("5c975abb"), "{pairs:?}");
+    assert!(pairs.len() == 5 && pairs[4].3 == json!("5c975abb"), "{pairs:?}");
     let found =
         |accounts: &[[u8; 20]]| ask::<ReceiverCheck>(&subject, &tron(), frozen(accounts)).unwrap().0.map_err(|refusal| refusal.code());
     assert_eq!(found(&[]), Ok(()));
     assert_eq!(found(&[STRANGER]), Err(Code::ReceiverNotPayable));
-    assert_eq!(found(&[OWNER]), Ok(()), "the control fails, too");
+    assert_eq!(found(&[OWNER]), Err(Code::ReceiverNotPayable), "the HTLC is frozen");
+    assert_eq!(found(&[OWNER, one]), Ok(()), "the token refuses empty transfers");
+}
+
+/// A redemption is assumed to use 200,000 units of energy. 40,000 of them are for the HTLC itself.
+#[test]
+fn a_transfer_that_a_redemption_cannot_pay_for_is_no_payment() {
+    let [token, htlc, receiver] = [TOKEN, OWNER, STRANGER].map(Address::from);
+    for amount in [None, Some(U256::from(7))] {
+        let subject = on_chain(Receiver { token: Some(token), htlc, receiver, amount });
+        let paid = bare(read::transfer_call(STRANGER.into(), amount.unwrap_or_default()));
+        let found = |energy: u64| {
+            let lie = |path: &str, question: &Value| {
+                let energy = if question["data"] == paid { energy } else { 1_000 };
+                let answer = json!({"result": {"result": true}, "energy_used": energy, "constant_result": [""]});
+                path.ends_with("constantcontract").then_some(answer)
+            };
+            ask::<ReceiverCheck>(&subject, &tron(), lie).unwrap().0
+        };
+        assert_eq!(found(160_000), Ok(()), "{amount:?}");
+        let refusal = found(160_001).unwrap_err();
+        assert_eq!((refusal.code(), refusal.location()), (Code::ReceiverNotPayable, "/destination"));
+        assert!(refusal.to_string().contains("160001 units of energy"), "{refusal}");
+    }
+}
+
+/// What java-tron says if it does not run calls, or had no time left: with the code of a call that no contract can take, or with the mark of
+/// one that reverted.
+#[test]
+fn a_node_that_did_not_run_a_call_has_answered_nothing() {
+    let [token, htlc, receiver] = [TOKEN, OWNER, STRANGER].map(Address::from);
+    let subject = on_chain(Receiver { token: Some(token), htlc, receiver, amount: None });
+    let failed = |message: &str| json!({"result": {"result": true, "message": bare(message)}, "transaction": {"ret": [{"ret": "FAILED"}]}});
+    for (answer, is_of_node) in [
+        (json!({"result": {"code": "CONTRACT_VALIDATE_ERROR", "message": bare("this node does not support constant")}}), true),
+        (failed("CPU timeout for 'SSTORE' operation executing"), true),
+        (failed("Already Time Out"), true),
+        (json!({"result": {"code": "CONTRACT_VALIDATE_ERROR", "message": bare("Smart contract is not exist.")}}), false),
+        (failed("REVERT opcode executed"), false),
+    ] {
+        let found = ask::<ReceiverCheck>(&subject, &tron(), |path, _| path.ends_with("constantcontract").then(|| answer.clone()));
+        assert_eq!(found.is_err(), is_of_node, "{answer}");
+    }
 }
 
 #[test]
@@ -339,7 +386,7 @@ fn the_first_call_must_succeed_and_move_the_deposit_alone() {
     }
 }
 
-/// A redemption is not shown to a node, and must not run out of energy: it is assumed to use 160,000 units.
+/// A redemption is not shown to a node, and must not run out of energy: it is assumed to use 200,000 units.
 #[test]
 fn a_redemption_is_not_run_and_has_enough_energy() {
     let hash = SecretHash::of(&SECRET).to_string();
@@ -355,10 +402,10 @@ fn a_redemption_is_not_run_and_has_enough_energy() {
         Plan::new(CHAIN_ID, &recovery.unwrap().prepare(context.sent_by(Address::from(OWNER)).with_low_fee(true)).unwrap()).unwrap()
     };
     let found = |plan: &Plan| judge(plan, &chain(NATIVE), resources(json!({"freeNetLimit": 10_000})));
-    let enough = found(&plan(true, 16_000_000)).unwrap();
-    assert_eq!((enough.energy_used, enough.cost), (None, U256::from(16_000_000)));
-    assert_eq!(found(&plan(true, 15_999_999)), Err((Code::GasLimitTooLow, "/fee_limit".to_owned())));
-    let requests = asked::<PreflightCheck>(&plan(true, 16_000_000));
+    let enough = found(&plan(true, 20_000_000)).unwrap();
+    assert_eq!((enough.energy_used, enough.cost), (None, U256::from(20_000_000)));
+    assert_eq!(found(&plan(true, 19_999_999)), Err((Code::GasLimitTooLow, "/fee_limit".to_owned())));
+    let requests = asked::<PreflightCheck>(&plan(true, 20_000_000));
     assert_eq!(requests.len(), 3);
     assert!(!requests.iter().any(|(_, question)| question.to_string().contains(&bare(SECRET))), "{requests:?}");
     // A refund is run, so that its energy is known.
