@@ -24,8 +24,8 @@ use crate::{Evm, UnsignedOrder, address, htlc};
 /// Default gas limit of these calls. It covers the contract's storage writes and one token transfer.
 pub const GAS_LIMIT: u64 = 300_000;
 
-/// The gas that a redemption within [`GAS_LIMIT`] uses at most beside the payment: the transaction's base and bytes (about 24,000), and the
-/// contract's reads of the order, its one write, the hash and the event (about 45,000), with a margin for chains on which a write costs more.
+/// The gas that a redemption within [`GAS_LIMIT`] uses at most beside the payment: about 24,000 for the transaction and its bytes, and about
+/// 45,000 for the contract's reads of the order, its one write, the hash and the event, with a margin for chains whose writes cost more.
 const OWN_GAS: u64 = 100_000;
 /// The gas that is left for the token's transfer. A contract can pass on 63/64 of what it has.
 pub(crate) const PAYMENT_GAS: u64 = (GAS_LIMIT - OWN_GAS) / 64 * 63;

@@ -256,10 +256,11 @@ async fn each_price_is_a_quorums_own_at_every_stage() {
 /// which honest nodes refuse. A payment and a refund can wait to be raised.
 #[tokio::test(start_paused = true)]
 async fn a_liar_does_not_price_a_redemption_beside_an_endpoint_that_is_silent() {
+    const FAILED: [&[&str]; 3] = [&["eth_gasPrice", "eth_maxPriorityFeePerGas"], &["eth_gasPrice"], &["eth_maxPriorityFeePerGas"]];
     for world in WORLDS {
         let (cap, tip) = offered(&connected(world, None, |_| None, RICH), world, Stage::Redemption).await.unwrap();
         for (liar, silent) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
-            for failed in [&["eth_gasPrice", "eth_maxPriorityFeePerGas"][..], &["eth_gasPrice"], &["eth_maxPriorityFeePerGas"]] {
+            for failed in FAILED {
                 let lie = move |place, method: &str| match place {
                     _ if place == liar => free(method),
                     _ if place == silent && failed.contains(&method) => Some(failure(-32_005)),

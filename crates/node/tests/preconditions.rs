@@ -2,6 +2,7 @@
 //! and only an answer counts as a yes.
 use crate::support;
 
+use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::Address;
 use countersign::{
     Code, OrderRecord, Policy, Registry, U256,
@@ -143,7 +144,7 @@ async fn a_token_that_is_paused_holds_the_secret_back() {
 /// itself, and none of others.
 #[tokio::test(start_paused = true)]
 async fn a_destination_whose_htlc_is_frozen_is_not_paid_for() {
-    let htlc = registry().asset("ethereum:usdc").unwrap().htlc.as_ref().unwrap().text.to_lowercase();
+    let htlc = format!("{:x}", from_account(registry().asset("ethereum:usdc").unwrap().htlc.as_ref().unwrap()).unwrap());
     let frozen = move |method: &str, params: &Value| {
         let call = params[0].to_string().to_lowercase();
         (method == "eth_call" && selector(params) == "0xa9059cbb" && call.contains(htlc.trim_start_matches("0x"))).then(reverted)

@@ -31,8 +31,8 @@ pub fn median<T: Ord>(shown: impl IntoIterator<Item = T>) -> Option<T> {
 /// Returns the middle of what endpoints show, as [`median`] does, but of an even number the higher one of the two in the middle.
 ///
 /// It is for the price of the transaction that makes a secret public. If one endpoint of three is silent and another one is dishonest, the
-/// lower one of two prices is the liar's, which honest nodes refuse: the liar keeps the secret in a transaction that is never mined. Too high
-/// a price only holds the secret back where the sender does not have the coins, or the policy does not allow it.
+/// lower one of two prices is the liar's. Honest nodes refuse it, so that the liar has the secret in a transaction that is never mined. Too
+/// high a price holds the secret back where the sender does not have the coins or the policy does not allow it, and is paid otherwise.
 ///
 /// ```
 /// use countersign_core::reader::high_median;
