@@ -3,7 +3,7 @@
 use countersign::{BroadcastTransaction, Leg, OrderRecord, chains::UnixTime, report::OrderStage, text};
 use countersign_client::driver::{
     Alert, Chains as _, Delivery, DriveError, Event, Following, OrderState, OrderStore as _, Outcome, Owner, OwnerTask, Progress, Purpose,
-    StatedEnd, Status, Stop, TrustTheService, WayOut,
+    RefundEnd, StatedEnd, Status, Stop, TrustTheService, WayOut,
 };
 use countersign_client::{OrderId, StreamExt};
 
@@ -298,53 +298,28 @@ pub(crate) fn not_refundable(reason: &str, possible_from: Option<UnixTime>) -> F
 pub(crate) async fn refund<O: Owner>(driver: &CliDriver<O>, id: &OrderId, session: &Session) -> Result<(), Failure> {
     let progress = driver.refund(id).await?;
     report_status(id, &progress, None, session);
-    let kept = || at_once(driver.store().load(id)).map_err(usage);
-    let by_self = by_self(driver, &kept()?, Leg::Source, session);
-    let possible_from = progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from);
-    let not_yet = |reason: &str| Err(not_refundable(reason, possible_from));
-    let was_sent = || {
-        let kept = kept()?;
-        Ok::<_, Failure>(kept.was_sent(Delivery::RefundRequest) || kept.was_sent(Delivery::Refund))
-    };
-    // A refund that was sent is under way, whatever is stated about the order.
-    if progress.acted && was_sent()? {
-        return Ok(());
-    }
-    // The relayer, or a transaction sent earlier, has refunded it.
-    if progress.is_refunded && matches!(progress.status, Status::Refunding) {
-        return Ok(());
-    }
-    // The source chain alone shows that it is too early or too late, even if the service fails.
-    let source_is_seen = driver.chains().has(kept()?.swap.request().source.asset.chain());
-    let is_too_early = matches!(progress.status, Status::Waiting { .. } | Status::AwaitingRefund { .. });
-    // An order that expired is open again once its chain shows a payment.
-    let is_expired = matches!(progress.status, Status::Ended { outcome: Outcome::Expired });
-    let is_too_late = matches!(progress.status, Status::Ended { .. } | Status::Lost) && !is_expired;
-    if let Some(trouble) = progress.failure().filter(|_| !(source_is_seen && (is_too_early || is_too_late))) {
-        let message = format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(trouble)));
-        return Err(Failure::Network { code: "service_unavailable", message });
-    }
-    match &progress.status {
-        Status::Refunding if was_sent()? => Ok(()),
-        Status::Refunding => {
-            let message = format!("the service did not accept the request a moment ago; try again, or run: {by_self}");
-            Err(Failure::Network { code: "service_unavailable", message })
+    let kept = at_once(driver.store().load(id)).map_err(usage)?;
+    let by_self = by_self(driver, &kept, Leg::Source, session);
+    let unavailable = |message: String| Err(Failure::Network { code: "service_unavailable", message });
+    let refund_needed = |message: String| Err(Failure::NeedsUser { code: "refund_needed", message });
+    match RefundEnd::new(&progress, &kept, driver.chains().has(kept.swap.request().source.asset.chain())) {
+        RefundEnd::Refunding => Ok(()),
+        RefundEnd::NotYet(reason) => {
+            Err(not_refundable(&reason, progress.stated.as_ref().and_then(|stated| stated.status.refund_possible_from)))
         }
-        Status::NeedsOwner { what: OwnerTask::Refund } => {
-            Err(Failure::NeedsUser { code: "refund_needed", message: format!("only your own key can refund: {by_self}") })
+        RefundEnd::NotAccepted => unavailable(format!("the service did not accept the request a moment ago; try again, or run: {by_self}")),
+        RefundEnd::Unavailable(why) => {
+            unavailable(format!("{}; try again, or refund your payment with: {by_self}", without_advice(&text::escape_untrusted(&why))))
         }
-        Status::Refused { refusal } => Err(Failure::Refused(refusal.clone())),
-        Status::Ended { outcome } => Err(order_ended("order_ended", *outcome)),
-        // A loss that only the service states must not keep anybody from a refund.
-        Status::Lost if !source_is_seen => {
-            let message = format!("the service states that the order is lost, and this program cannot check that: try {by_self}");
-            Err(Failure::NeedsUser { code: "refund_needed", message })
+        RefundEnd::NeedsOwner => refund_needed(format!("only your own key can refund: {by_self}")),
+        RefundEnd::Refused(refusal) => Err(Failure::Refused(refusal)),
+        RefundEnd::Ended(outcome) => Err(order_ended("order_ended", outcome)),
+        RefundEnd::StatedLost => {
+            refund_needed(format!("the service states that the order is lost, and this program cannot check that: try {by_self}"))
         }
-        Status::Lost => Err(Failure::Lost(progress.status.to_string())),
-        Status::Unsigned | Status::Expired => not_yet("nothing was paid for this order"),
-        Status::Paying => not_yet("the payment for this order has not arrived yet"),
-        Status::Waiting { .. } | Status::AwaitingRefund { .. } => not_yet("the timelock of your payment has not expired"),
-        other => not_yet(&other.to_string()),
+        RefundEnd::Lost => Err(Failure::Lost(progress.status.to_string())),
+        // An end of a later version.
+        _ => Err(not_refundable(&progress.status.to_string(), None)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the machine reports, as JSON.
 
 use countersign::{Code, report::OrderStage};
-use countersign_client::driver::{Alert, DriveError, OwnerTask, Progress, StatedEnd, Stop, StoreError};
+use countersign_client::driver::{Alert, DriveError, Outcome, OwnerTask, Progress, RefundEnd, StatedEnd, Status, Stop, StoreError};
 use countersign_client::{Error, QuoteError};
 use countersign_json::objects::{Failure, Line, Value};
 use countersign_node::NodeError;
@@ -89,7 +89,8 @@ pub enum Event {
         /// The order's id.
         order_id: String,
         /// `complete`, `refunded`, `expired` or `lost` if it ended; otherwise `stated_` with one of these where only the service says so,
-        /// `not_signed`, `needs_owner`, `evidence_needed`, `unavailable`, `refused` or `failed`.
+        /// `not_signed`, `needs_owner`, `evidence_needed`, `unavailable`, `refused` or `failed`; after a call that refunds, `refunding` or
+        /// `not_refunded`.
         reason: String,
         /// A sentence for the owner.
         message: String,
@@ -223,6 +224,26 @@ pub(crate) fn of_stop(stop: Stop, stage: OrderStage) -> (String, String, Option<
         Stop::Refused(refusal) => ("refused".to_owned(), refusal.message(), Some(refusal.into())),
         Stop::Failed(error) => ("failed".to_owned(), error.at_stage(stage), Some(of_drive(error, stage))),
         _ => plain("other", "the order is not followed any longer"),
+    }
+}
+
+/// Returns the same for a call of [`Swaps::refund`](crate::Swaps::refund).
+pub(crate) fn of_refund(end: RefundEnd) -> (String, String, Option<Failure>) {
+    let plain = |reason: &str, message: String| (reason.to_owned(), message, None);
+    match end {
+        RefundEnd::Refunding => plain("refunding", Status::Refunding.to_string()),
+        RefundEnd::NotYet(why) => plain("not_refunded", format!("nothing was refunded: {why}")),
+        RefundEnd::NotAccepted => plain("unavailable", "the service did not accept the request a moment ago; try again".to_owned()),
+        RefundEnd::Unavailable(why) => plain("unavailable", format!("{}; try again", countersign::text::escape_untrusted(&why))),
+        RefundEnd::NeedsOwner => plain("needs_owner", task_message(OwnerTask::Refund).to_owned()),
+        RefundEnd::Refused(refusal) => {
+            let failure = Failure::at_stage(&refusal, OrderStage::AfterPaying);
+            ("refused".to_owned(), failure.message.clone(), Some(failure))
+        }
+        RefundEnd::Ended(outcome) => plain(outcome.name(), format!("the order ended: {}", outcome.name())),
+        RefundEnd::StatedLost => plain("stated_lost", stated(StatedEnd::Lost)),
+        RefundEnd::Lost => plain(Outcome::Lost.name(), Status::Lost.to_string()),
+        _ => plain("other", "nothing was refunded".to_owned()),
     }
 }
 

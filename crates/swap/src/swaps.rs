@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker, ready};
 
 use countersign::chains::UnixMillis;
 use countersign::{Unsigned, report::OrderStage};
-use countersign_client::driver::{Delivery, Driver, OrderState, OrderStore as _, StoreError};
+use countersign_client::driver::{Chains as _, Driver, OrderState, OrderStore as _, RefundEnd, StoreError};
 use countersign_client::{Api, Client, Flow, OrderId, QuoteWish, StreamExt as _};
 use countersign_json::objects::{Failure, Value};
 use countersign_node::Nodes;
@@ -200,7 +200,8 @@ impl Swaps {
     }
 
     /// Refunds a stored order if its timelock has expired, whatever else could be done. Reports the status, and ends with
-    /// [`Event::Stopped`].
+    /// [`Event::Stopped`]. Its reason is `refunding` if the refund was sent or its chain shows it, and `not_refunded` if it is too early or
+    /// nothing was paid. Otherwise it says what is in the way: `unavailable`, `needs_owner` or `refused`, or how the order ended.
     ///
     /// # Errors
     ///
@@ -210,11 +211,10 @@ impl Swaps {
         Ok(self.start(async move |inner, call| {
             let progress = inner.driver.refund(&id).await.map_err(|error| event::of_drive(error, OrderStage::AfterPaying))?;
             let kept = inner.store.load(&id).await.map_err(|error| event::of_store(&error))?;
-            let was_sent = kept.was_sent(Delivery::Refund) || kept.was_sent(Delivery::RefundRequest);
-            let reason = if progress.is_refunded || was_sent { "refunding" } else { "not_refunded" };
-            let message = progress.status.to_string();
+            let source_connected = inner.nodes.has(kept.swap.request().source.asset.chain());
+            let (reason, message, error) = event::of_refund(RefundEnd::new(&progress, &kept, source_connected));
             inner.status(&id, progress);
-            inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason: reason.to_owned(), message, error: None });
+            inner.host.report(Event::Stopped { call, order_id: id.to_string(), reason, message, error });
             Ok(())
         }))
     }

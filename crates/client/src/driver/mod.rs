@@ -31,6 +31,7 @@ mod observe;
 mod overdue;
 mod parties;
 mod progress;
+mod refunded;
 mod release;
 mod run;
 pub(crate) mod trace;
@@ -59,6 +60,7 @@ pub use observation::{LegObservation, OrderObservation, PaymentFate, RecordObser
 use observe::Observer;
 pub use parties::{BoxOwner, FundingReply, NoOwner, Owner, OwnerCode, OwnerError, Settlement, SignedFunding, TrustTheService};
 pub use progress::{Change, DriveError, NewOrder, Progress, ServiceStatement, Trouble, WayOut};
+pub use refunded::RefundEnd;
 
 use crate::error::Error;
 use crate::flow::Flow;
@@ -220,7 +222,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
-    /// [`decide_refund`]. It neither sends a signed payment nor releases the secret.
+    /// [`decide_refund`]. It neither sends a signed payment nor releases the secret. [`RefundEnd`] says what came of it.
     ///
     /// # Errors
     ///

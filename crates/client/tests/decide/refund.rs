@@ -1,7 +1,7 @@
 //! Tests refunds: automatic if nothing else is left, and immediate on the owner's request.
 
 use countersign_client::countersign::chains::UnixTime;
-use countersign_client::driver::decide_refund;
+use countersign_client::driver::{Progress, RefundEnd, decide_refund};
 
 use super::*;
 
@@ -100,4 +100,27 @@ fn a_refund_and_a_redemption_take_turns() {
     }
     let redeem = Action::Redeem { path: SecretRoute::Own, is_urgent: true };
     assert_eq!(actions, [Action::Refund, redeem.clone(), Action::Refund, redeem.clone(), Action::Refund, redeem]);
+}
+
+/// A refund that was sent earlier may have come too late.
+#[test]
+fn a_refund_is_under_way_by_what_this_step_sent_or_the_chain_shows() {
+    let (unsent, mut sent) = (World::paid(), World::paid());
+    sent.wrote([Event::sending(Delivery::Refund), Event::Sent { what: Delivery::Refund }]);
+    let end = |world: &World, acted, status: Status, source_connected| {
+        let mut progress = Progress::new(status);
+        progress.acted = acted;
+        RefundEnd::new(&progress, &world.kept, source_connected)
+    };
+    assert_eq!(end(&sent, true, Status::Lost, true), RefundEnd::Refunding);
+    assert_eq!(end(&sent, false, Status::Lost, true), RefundEnd::Lost);
+    assert_eq!(end(&sent, false, Status::Lost, false), RefundEnd::StatedLost);
+    let outcome = Outcome::Complete;
+    assert_eq!(end(&sent, false, Status::Ended { outcome }, true), RefundEnd::Ended(outcome));
+    let refusal = Refusal::new(Code::RecordChanged, "/order");
+    assert_eq!(end(&sent, false, Status::Refused { refusal: refusal.clone() }, true), RefundEnd::Refused(refusal));
+    assert_eq!(end(&sent, false, Status::NeedsOwner { what: OwnerTask::Refund }, true), RefundEnd::NeedsOwner);
+    assert_eq!(end(&sent, false, Status::Refunding, true), RefundEnd::Refunding);
+    assert_eq!(end(&unsent, false, Status::Refunding, true), RefundEnd::NotAccepted);
+    assert!(matches!(end(&sent, false, Status::Paying, true), RefundEnd::NotYet(_)));
 }

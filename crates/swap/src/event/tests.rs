@@ -172,8 +172,20 @@ fn alerts_and_stops_have_the_words_of_their_lists() {
         Stop::Failed(DriveError::Refused(refusal())),
     ]);
     let mut found: Words = stops.into_iter().map(|stop| of_stop(stop, OrderStage::BeforePaying).0).collect();
-    // What a refund ends with, and what a later version adds.
-    found.extend(["refunding", "not_refunded", "other"].map(str::to_owned));
+    let refunds = [
+        RefundEnd::Refunding,
+        RefundEnd::NotYet(String::new()),
+        RefundEnd::NotAccepted,
+        RefundEnd::Unavailable(String::new()),
+        RefundEnd::NeedsOwner,
+        RefundEnd::Refused(refusal()),
+        RefundEnd::Ended(Outcome::Complete),
+        RefundEnd::StatedLost,
+        RefundEnd::Lost,
+    ];
+    found.extend(refunds.map(|end| of_refund(end).0));
+    // What a later version adds.
+    found.insert("other".to_owned());
     assert_eq!(found, words("SwapStop"));
 }
 
