@@ -57,7 +57,8 @@ impl From<&countersign_swap::Need> for Need {
 pub struct Output {
     /// What is needed now, each once. The app replies in any order.
     pub needs: Vec<Need>,
-    /// The numbers of needs that are not needed any more. A reply to one of them is ignored.
+    /// The numbers of needs that are not needed any more. A reply to one of them is ignored, except that a wallet has
+    /// sent the transaction: hand that one over whenever it comes.
     pub withdrawn: Vec<u64>,
     /// What happened, as a JSON array of objects with the member `event`.
     pub events: String,

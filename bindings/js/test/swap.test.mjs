@@ -338,10 +338,19 @@ test("arguments that cannot be used, and a closed object", options, async (conte
   assert.equal(await opening({ service: "nowhere" }), "/options/service");
   const keys = [{ address: "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8", weight: 1n }];
   for (const [permissions, where] of [
-    [{ tron: 1 }, "/options/permissions/tron"], [{ tronShasta: 2 }, "/options/permissions/tronShasta"], [{ base: { id: 2, threshold: 1, keys } }, "/options/permissions/base"],
+    [{ tron: 1 }, "/options/permissions/tron"], [{ base: { id: 2, threshold: 1, keys } }, "/options/permissions/base"],
     [{ tron: { id: 2, threshold: 2n, keys: [] } }, "/options/permissions/tron/keys"],
   ]) assert.equal(await opening({ permissions }), where);
   await (await Swaps.open({ ...given, permissions: { tron: { id: 2, threshold: 1, keys } }, ownTransactions: true })).close();
+  // A chain may have been taken off the list since an order was paid, so its name stops no opening.
+  for (const [change, where] of [
+    [{ permissions: { tronShasta: 2 } }, "/options/permissions/tronShasta"], [{ accounts: { ...given.accounts, bse: given.accounts.base } }, "/options/accounts/bse"],
+    [{ nodes: { ...given.nodes, bse: given.nodes.base } }, "/nodes/bse"],
+  ]) {
+    const misspelt = await Swaps.open({ ...given, ...change });
+    assert.throws(() => misspelt.create(wish), { code: "usage", at: where });
+    await misspelt.close();
+  }
   assert.match(await opening({ registry: "{" }), /^\/registry/);
   assert.match(await opening({ policy: '{"x": 1}' }), /^\/policy/);
   assert.equal(await opening({ nodes: { base: ["http://far.example"] } }), "/nodes/base/0");

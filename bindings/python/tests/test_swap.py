@@ -350,11 +350,12 @@ def test_a_swap_that_could_not_end_from_here_is_refused(start: Any) -> None:
         ({"nodes": {"litecoin": user.nodes["litecoin"]}}, "nodes/base"),
         ({"nodes": {"base": user.nodes["base"]}}, "nodes/litecoin"),
         ({"accounts": {"base": user.accounts["base"]}}, "from_owner"),
+        # A chain may have been taken off the list since an order was paid, so its name stops no opening.
+        ({"accounts": {**user.accounts, "evn": user.accounts["base"]}}, "accounts/evn"),
+        ({"nodes": {**user.nodes, "evn": user.nodes["base"]}}, "nodes/evn"),
     ):
         with Swaps(**user.options(**options)) as swaps, pytest.raises(ValueError, match=at):
             list(swaps.create(**wish))
-    with pytest.raises((ValueError, Refusal), match="accounts/ethereum|accounts/evn"):
-        Swaps(**user.options(accounts={"evn": user.accounts["base"]}))
     with pytest.raises(Refusal, match="address_malformed"):
         Swaps(**user.options(accounts={"base": user.accounts["litecoin"]}))
 

@@ -1,18 +1,22 @@
 //! What the machine shares with its futures: the needs that are not answered yet, the timers and the clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use countersign::{Unsigned, chains::UnixTime};
+use countersign_client::driver::Purpose;
 use countersign_client::{MAX_BODY, Transport, TransportError, TransportErrorKind, is_safe};
 use countersign_json::objects::Failure;
 use countersign_transport::{Request, Response};
 
 use crate::event::Event;
-use crate::need::{Ask, Need, Reply};
+use crate::need::{Ask, Need, Reply, Signing};
+
+/// How many withdrawn requests for signatures are remembered. A wallet is asked again every two minutes.
+const MAX_LATE: usize = 64;
 
 /// What a need waits for.
 #[derive(Debug)]
@@ -32,6 +36,26 @@ pub(crate) enum Expected {
     Signature,
 }
 
+/// A redemption or a refund, by its order: what a wallet was asked to sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SentLate {
+    pub(crate) order_id: String,
+    pub(crate) purpose: Purpose,
+}
+
+impl SentLate {
+    /// Returns what a wallet that is asked for this can say too late; `None` for what is not remembered. A payment is waited for without
+    /// limit, and a raised one takes the coins of the first.
+    fn of(ask: &Ask) -> Option<Self> {
+        match ask {
+            Ask::Sign(Signing { order_id, purpose: purpose @ (Purpose::Redemption | Purpose::Refund), .. }) => {
+                Some(Self { order_id: order_id.clone(), purpose: *purpose })
+            }
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Shared {
     /// Unix milliseconds, as the host last told.
@@ -48,6 +72,10 @@ struct Shared {
     events: Vec<Event>,
     /// Orders to sign that the host has not taken yet.
     unsigned: BTreeMap<u64, Unsigned>,
+    /// The withdrawn needs whose wallets may still send what they were asked to sign, by their numbers; the newest last.
+    late: VecDeque<(u64, SentLate)>,
+    /// What wallets have sent although nobody waited any more.
+    sent_late: Vec<SentLate>,
 }
 
 impl Shared {
@@ -116,10 +144,15 @@ impl Host {
         self.shared().unsigned.remove(&id)
     }
 
-    /// Takes the reply to a need. Returns whether it was still expected.
+    /// Takes the reply to a need. Returns whether it was still expected, or says of a withdrawn need that its wallet has sent the transaction.
     pub(crate) fn reply(&self, id: u64, reply: Reply) -> Result<bool, Failure> {
         let waker = {
             let mut shared = self.shared();
+            let place = shared.late.iter().position(|(late, _)| *late == id).filter(|_| matches!(reply, Reply::Sent));
+            if let Some((_, sent)) = place.and_then(|place| shared.late.remove(place)) {
+                shared.sent_late.push(sent);
+                return Ok(true);
+            }
             let Some(slot) = shared.slots.get_mut(&id) else { return Ok(false) };
             let Slot::Open(expected, waker) = slot else { return Ok(false) };
             reply.check(*expected)?;
@@ -129,6 +162,11 @@ impl Host {
         };
         waker.into_iter().for_each(Waker::wake);
         Ok(true)
+    }
+
+    /// Takes what wallets have sent although nobody waited any more.
+    pub(crate) fn take_sent_late(&self) -> Vec<SentLate> {
+        std::mem::take(&mut self.shared().sent_late)
     }
 
     /// Asks the host for something, and waits for the reply.
@@ -146,8 +184,9 @@ impl Host {
         let (id, call) = (shared.number(), shared.call);
         shared.slots.insert(id, Slot::Open(ask.expects(), None));
         shared.unsigned.extend(unsigned.map(|unsigned| (id, unsigned)));
+        let late = SentLate::of(&ask);
         shared.needs.push(Need { id, call, ask });
-        Asking { host: self.clone(), id }
+        Asking { host: self.clone(), id, late }
     }
 }
 
@@ -155,6 +194,8 @@ impl Host {
 struct Asking {
     host: Host,
     id: u64,
+    /// What is remembered of the need if it is withdrawn.
+    late: Option<SentLate>,
 }
 
 impl Future for Asking {
@@ -184,6 +225,10 @@ impl Drop for Asking {
             shared.needs.retain(|need| need.id != self.id);
             if shared.needs.len() == before {
                 shared.withdrawn.push(self.id);
+                shared.late.extend(self.late.take().map(|late| (self.id, late)));
+                if shared.late.len() > MAX_LATE {
+                    shared.late.pop_front();
+                }
             }
         }
     }
@@ -290,5 +335,25 @@ mod tests {
         };
         assert_eq!(host.take_needs().1, [id]);
         assert_eq!(host.reply(id, Reply::Stored(Ok(()))), Ok(false));
+    }
+
+    #[test]
+    fn the_newest_withdrawn_requests_for_signatures_are_remembered() {
+        let host = Host::default();
+        let ask = |order: usize, purpose| {
+            let (chain, account) = (String::new(), String::new());
+            let mut asking = pin!(host.ask(Ask::Sign(Signing { order_id: order.to_string(), purpose, chain, account, replaces: None })));
+            assert!(!is_ready(asking.as_mut()));
+            host.take_needs().0.pop().unwrap().id
+        };
+        let payment = ask(0, Purpose::Funding);
+        let asked: Vec<_> = (0..=MAX_LATE).map(|order| ask(order, Purpose::Redemption)).collect();
+        let (first, rest) = asked.split_first().unwrap();
+        for forgotten in [payment, *first] {
+            assert_eq!(host.reply(forgotten, Reply::Sent), Ok(false));
+        }
+        assert!(rest.iter().all(|id| host.reply(*id, Reply::Sent) == Ok(true)));
+        let sent: Vec<_> = host.take_sent_late().into_iter().map(|sent| sent.order_id).collect();
+        assert_eq!(sent, (1..=MAX_LATE).map(|order| order.to_string()).collect::<Vec<_>>());
     }
 }

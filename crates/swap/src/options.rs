@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+#[cfg(feature = "tron")]
+use countersign::Family;
 use countersign::chains::address;
 use countersign::json::{self, Cursor};
+use countersign::trust::Chain;
 use countersign::{Code, Refusal, Registry};
 use countersign_client::driver::TrustTheService;
 use countersign_client::{AppId, Pace, url::Url};
@@ -45,7 +48,8 @@ pub struct Options {
     /// The application's id, if the service wants one.
     pub app_id: Option<AppId>,
     /// The owner's accounts: addresses by chain (`base`) or by family (`evm`). The account of a chain goes before that of its family.
-    /// [`Swaps::open`](crate::Swaps::open) checks them. The host signs for them, unless [`signers`](Self::signers) says otherwise.
+    /// [`Swaps::open`](crate::Swaps::open) checks the addresses, and [`Swaps::create`](crate::Swaps::create) the names. The host signs for
+    /// them, unless [`signers`](Self::signers) says otherwise.
     pub accounts: BTreeMap<String, String>,
     /// The permissions under which the accounts on Tron sign, by chain or by the family's name; without one, an account's own key signs. The
     /// signer attaches as many signatures as the permission asks for.
@@ -198,28 +202,34 @@ impl Options {
         })
     }
 
-    /// Checks that each account is named by a pinned chain or by a family, and is an address there, and that each permission is one of a
-    /// pinned Tron chain or of the family.
+    /// Checks that each account is an address on the chain or the family that it is named by, and that no permission is one of a chain of
+    /// another family than Tron. What is named by no pinned chain passes: its chain may have been taken off the list, which must not stop
+    /// what is paid. [`check_names`](Self::check_names) refuses it.
     pub(crate) fn check_accounts(&self, registry: &Registry) -> Result<(), Failure> {
         for (name, account) in &self.accounts {
-            let at = format!("/options/accounts/{name}");
-            let chains: Vec<_> = registry.chains().filter(|chain| chain.name() == name || chain.network.family().name() == name).collect();
-            let is_named = |chain: &&&countersign::trust::Chain| chain.name() == name;
-            if chains.is_empty() {
-                return Err(Failure::usage(at, "the name of a pinned chain or of a family"));
-            }
+            let is_named = |chain: &&&Chain| chain.name() == name;
+            let chains: Vec<_> = chains_of(name, registry).collect();
             // One address for a family is that of any of its chains.
-            let valid = chains.iter().any(|chain| address::parse(&chain.network, account).is_ok());
+            let valid = chains.is_empty() || chains.iter().any(|chain| address::parse(&chain.network, account).is_ok());
             if !valid || chains.iter().find(is_named).is_some_and(|chain| address::parse(&chain.network, account).is_err()) {
-                return Err(Refusal::new(Code::AddressMalformed, at).with_actual(account.as_str()).into());
+                return Err(Refusal::new(Code::AddressMalformed, account_at(name)).with_actual(account.as_str()).into());
             }
         }
         #[cfg(feature = "tron")]
-        for name in self.permissions.keys() {
-            let is_tron = registry.family(name).is_ok_and(|family| family == countersign::Family::Tron);
-            if !is_tron && name != countersign::Family::Tron.name() {
-                return Err(Failure::usage(format!("/options/permissions/{name}"), "the name of a pinned Tron chain, or tron"));
-            }
+        if let Some(name) = self.permissions.keys().find(|name| registry.family(name).is_ok_and(|family| family != Family::Tron)) {
+            return Err(not_tron(name));
+        }
+        Ok(())
+    }
+
+    /// Checks that each account is named by a pinned chain or by a family, and each permission by a pinned Tron chain or by the family.
+    pub(crate) fn check_names(&self, registry: &Registry) -> Result<(), Failure> {
+        if let Some(name) = self.accounts.keys().find(|name| chains_of(name, registry).next().is_none()) {
+            return Err(Failure::usage(account_at(name), "the name of a pinned chain or of a family"));
+        }
+        #[cfg(feature = "tron")]
+        if let Some(name) = self.permissions.keys().find(|name| registry.family(name).is_err() && *name != Family::Tron.name()) {
+            return Err(not_tron(name));
         }
         Ok(())
     }
@@ -242,4 +252,18 @@ impl Options {
         let of_family = || self.accounts.get(registry.family(chain).ok()?.name());
         self.accounts.get(chain).or_else(of_family).map(String::as_str)
     }
+}
+
+/// Returns the pinned chains with this name, or of the family with this name.
+fn chains_of<'r>(name: &'r str, registry: &'r Registry) -> impl Iterator<Item = &'r Chain> {
+    registry.chains().filter(move |chain| chain.name() == name || chain.network.family().name() == name)
+}
+
+fn account_at(name: &str) -> String {
+    format!("/options/accounts/{name}")
+}
+
+#[cfg(feature = "tron")]
+fn not_tron(name: &str) -> Failure {
+    Failure::usage(format!("/options/permissions/{name}"), "the name of a pinned Tron chain, or tron")
 }

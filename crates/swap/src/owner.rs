@@ -41,6 +41,7 @@ pub(crate) struct HostOwner {
     pub(crate) store: HostStore,
     pub(crate) options: Arc<Options>,
     pub(crate) policy: Arc<Policy>,
+    /// The pins of today, with the chains of open orders that are not listed any more.
     pub(crate) registry: Arc<Registry>,
     /// What the owner agreed to and nobody has signed yet, by order id.
     pub(crate) agreed: Mutex<BTreeMap<String, Payment>>,
@@ -166,7 +167,7 @@ impl Owner for HostOwner {
             // What a wallet that fails has sent is shown by the chain: both transactions end the same HTLC, and only one takes effect.
             Either::Left((Reply::SignerFailed { message, .. }, _)) => Err(unavailable(message)),
             Either::Left((Reply::Sent, _)) => {
-                self.note_sent(&id, task.purpose).await.map_err(unavailable)?;
+                note_sent(&self.host, &self.store, &id, task.purpose).await.map_err(unavailable)?;
                 Err(unavailable(AT_WALLET))
             }
             _ => Err(unavailable("the redemption or refund was not signed in time; asking again")),
@@ -250,6 +251,25 @@ impl Payloads {
     }
 }
 
+/// Writes down that a wallet has sent a redemption or a refund by itself. The secret of a redemption is out then.
+pub(crate) async fn note_sent(host: &Host, store: &HostStore, id: &OrderId, purpose: Purpose) -> Result<(), StoreError> {
+    let what = delivery(purpose);
+    let leaving = (purpose == Purpose::Redemption).then_some(Noted::SecretLeaving { path: SecretRoute::Own });
+    let (retries, wait) = LOCK_RETRIES;
+    let mut left = retries;
+    let guard = loop {
+        match store.lock(id).await {
+            Err(StoreError::Busy) if left > 0 => host.sleep(wait).await,
+            locked => break locked?,
+        }
+        left = left.saturating_sub(1);
+    };
+    for event in leaving.into_iter().chain([Noted::sending(what), Noted::Sent { what }]) {
+        store.append(&guard, &Entry { at: host.now(), event }).await?;
+    }
+    Ok(())
+}
+
 impl HostOwner {
     fn lock_not_raised(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.not_raised.lock().unwrap_or_else(PoisonError::into_inner)
@@ -323,25 +343,6 @@ impl HostOwner {
             }
             _ => Ok(Err(FundingReply::NotNow)),
         }
-    }
-
-    /// Writes down that a wallet has sent a redemption or a refund by itself. The secret of a redemption is out then.
-    async fn note_sent(&self, id: &OrderId, purpose: Purpose) -> Result<(), StoreError> {
-        let what = delivery(purpose);
-        let leaving = (purpose == Purpose::Redemption).then_some(Noted::SecretLeaving { path: SecretRoute::Own });
-        let (retries, wait) = LOCK_RETRIES;
-        let mut left = retries;
-        let guard = loop {
-            match self.store.lock(id).await {
-                Err(StoreError::Busy) if left > 0 => self.host.sleep(wait).await,
-                locked => break locked?,
-            }
-            left = left.saturating_sub(1);
-        };
-        for event in leaving.into_iter().chain([Noted::sending(what), Noted::Sent { what }]) {
-            self.store.append(&guard, &Entry { at: self.host.now(), event }).await?;
-        }
-        Ok(())
     }
 
     /// Returns whether a swap to this chain can be redeemed only by the service's relayer, which learns the secret before the owner is paid.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use countersign::SecretHash;
 use countersign_client::OrderId;
-use countersign_client::driver::{Entry, OrderState, OrderStore, SignedUnder, StoreError};
+use countersign_client::driver::{Entry, OrderState, OrderStore, Outcome, SignedUnder, StoreError};
 use countersign_store::{Error, KeyIndex, LockedOrder, Store, Zeroizing};
+use futures_util::FutureExt as _;
 use futures_util::lock::Mutex;
 
 use crate::disk::{HostDisk, ROOT};
@@ -38,6 +39,16 @@ impl HostStore {
     pub(crate) fn kept_phrase(&self) -> Result<Option<Zeroizing<String>>, Error> {
         let phrase = Store::open_on(Arc::new(self.disk.kept()), Path::new(ROOT))?.phrase()?;
         Ok(phrase.map(|phrase| phrase.words()))
+    }
+
+    /// Returns the pins of the stored orders that may go on. Those of an order that cannot be read are missing, and nothing is written.
+    pub(crate) fn open_pins(&self) -> Vec<Arc<SignedUnder>> {
+        // The store's own futures are ready at once. Its disk is in memory, and every other operation begins by having it kept.
+        let ids = OrderStore::orders(&self.store).now_or_never().and_then(Result::ok).unwrap_or_default();
+        let orders = ids.iter().filter_map(|id| self.store.load(id).now_or_never()?.ok());
+        // One that expired is open again once its chain shows a payment.
+        let open = orders.filter(|kept| kept.outcome().is_none_or(|outcome| outcome == Outcome::Expired));
+        open.filter_map(|kept| kept.pins).collect()
     }
 
     /// Does one operation, and waits until the host has kept what it changed. Nothing has changed if the host cannot.

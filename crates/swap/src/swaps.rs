@@ -42,7 +42,8 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 pub struct Output {
     /// What is needed now, each once. The host replies in any order.
     pub needs: Vec<Need>,
-    /// The numbers of needs that are not needed any more. A reply to one of them is ignored.
+    /// The numbers of needs that are not needed any more. A reply to one of them is ignored, except [`Reply::Sent`]: hand that one over
+    /// whenever it comes, because the secret of a redemption is out then.
     pub withdrawn: Vec<u64>,
     /// What happened.
     pub events: Vec<Event>,
@@ -86,27 +87,32 @@ impl std::fmt::Debug for Swaps {
 impl Swaps {
     /// Opens the machine with what the host has kept. Nothing is needed before the first call.
     ///
+    /// The chains that are connected are those of the registry, and those of the pins of every stored order that has not ended: the service
+    /// may have taken one off its list since, and a new registry must not stop what is paid. A name in `accounts`, `permissions` or `nodes`
+    /// that neither has is left out: [`create`](Self::create) refuses it, because it may be misspelt, and an order that needs its chain says
+    /// in its status that the chain is not connected.
+    ///
     /// # Errors
     ///
-    /// [`Failure`] at a member of `/options/accounts` or `/nodes` that is invalid under the registry, or with the code `store_failed`.
+    /// [`Failure`] at a member of `/options/accounts` or `/options/permissions` that is not valid on its chain, or with the code
+    /// `store_failed`.
     pub fn open(setup: Setup) -> Result<Self, Failure> {
         let Setup { options, registry, policy, nodes: config, documents, place, now } = setup;
-        options.check_accounts(&registry)?;
         let (options, policy, now) = (Arc::new(options), Arc::new(policy), now.as_millis());
         let host = Host::default();
         host.set_now(now);
-        let nodes = Nodes::new(host.clone(), config, &registry);
+        let disk = HostDisk::new(documents, &place_of(&place, now));
+        let store = HostStore::open(host.clone(), disk).map_err(|error| event::of_store(&error.into()))?;
+        let chains = store.open_pins().iter().fold((*registry).clone(), |chains, pins| chains.with_chains_of(&pins.registry));
+        let chains = Arc::new(chains);
+        options.check_accounts(&chains)?;
+        let nodes = Nodes::new(host.clone(), config, &chains);
         #[cfg(feature = "tron")]
-        let nodes = registry.chains().fold(nodes, |nodes, chain| match options.permission(chain.name(), &registry) {
+        let nodes = chains.chains().fold(nodes, |nodes, chain| match options.permission(chain.name(), &chains) {
             Some(permission) => nodes.with_permission(chain.name(), permission.clone()),
             None => nodes,
         });
         let nodes = Arc::new(nodes);
-        if let Some(name) = nodes.unknown().first() {
-            return Err(Failure::usage(format!("/nodes/{name}"), "a chain of the registry"));
-        }
-        let disk = HostDisk::new(documents, &place_of(&place, now));
-        let store = HostStore::open(host.clone(), disk).map_err(|error| event::of_store(&error.into()))?;
         let api = Api::new(options.service.as_str(), options.app_id.clone()).map_err(event::of_client)?;
         let flow = Flow::new(Client::new(api, host.clone()), Arc::clone(&registry), Arc::clone(&policy));
         let owner = HostOwner {
@@ -115,14 +121,14 @@ impl Swaps {
             store: store.clone(),
             options: Arc::clone(&options),
             policy,
-            registry,
+            registry: Arc::clone(&chains),
             agreed: std::sync::Mutex::default(),
             not_raised: std::sync::Mutex::default(),
         };
         let driver =
             Driver::new(flow, Arc::clone(&nodes), store.clone(), owner).with_pace(options.pace).with_trust(options.trust_the_service);
         let driver = if options.relayer || options.trust_the_service.is_some() { driver.allow_relayer() } else { driver };
-        let inner = Arc::new(Inner { host, store, nodes, options, driver });
+        let inner = Arc::new(Inner { host, store, nodes, chains, options, driver });
         Ok(Self { inner, tasks: FuturesUnordered::new(), awake: Arc::default() })
     }
 
@@ -284,13 +290,19 @@ impl Swaps {
         Output { needs, withdrawn, events: host.take_events(), wake_at: host.wake_at().map(UnixMillis::from_millis) }
     }
 
-    /// Takes the reply to a need. Returns whether it was still wanted. Poll afterwards.
+    /// Takes the reply to a need. Returns whether it was still wanted, as [`Reply::Sent`] is for a while after the need was withdrawn. Poll
+    /// afterwards.
     ///
     /// # Errors
     ///
     /// [`Failure`] with the code `usage` if the need takes another kind of reply. It is still open then.
     pub fn reply(&mut self, id: u64, reply: Reply) -> Result<bool, Failure> {
-        self.inner.host.reply(id, reply)
+        let is_wanted = self.inner.host.reply(id, reply)?;
+        for sent in self.inner.host.take_sent_late() {
+            let inner = Arc::clone(&self.inner);
+            self.tasks.push(Box::pin(async move { inner.note_late(&sent).await }));
+        }
+        Ok(is_wanted)
     }
 
     /// Returns the order that a [`Ask::Sign`](crate::Ask::Sign) wants signed; `None` if it was taken before, or is not wanted any more. Sign

@@ -199,6 +199,16 @@ impl Registry {
         self
     }
 
+    /// Adds the chains of older pins that this registry lacks, without their assets and solvers: an order that was signed under those pins
+    /// still needs connections to its chains. A chain that both have is the one of this registry.
+    #[must_use]
+    pub fn with_chains_of(mut self, older: &Self) -> Self {
+        for (name, was) in &older.chains {
+            self.chains.entry(name.clone()).or_insert_with(|| Arc::clone(was));
+        }
+        self
+    }
+
     /// Returns the registry file: sorted and indented JSON with a line break at the end, so that equal pins are equal bytes.
     #[must_use]
     pub fn to_file(&self) -> Vec<u8> {

@@ -174,7 +174,7 @@ fn a_redemption_that_a_wallet_has_sent_is_written_down() {
         let id = order.swap.id().clone();
         let done = async {
             owner.store.create(&order).await.unwrap();
-            owner.note_sent(&id, purpose).await.unwrap();
+            note_sent(&owner.host, &owner.store, &id, purpose).await.unwrap();
             owner.store.load(&id).await.unwrap()
         };
         let kept = run(&owner.host, done, |need| panic!("{need:?}"));

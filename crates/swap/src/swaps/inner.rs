@@ -2,27 +2,33 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use countersign::{Code, evidence::Stage, report::OrderStage};
-use countersign_client::driver::{Chains as _, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop};
+use countersign::{Code, Registry, evidence::Stage, report::OrderStage};
+use countersign_client::driver::{Chains as _, Driver, Following, NewOrder, OrderState, OrderStore as _, Stop, StoreError};
 use countersign_client::rescue::Missing;
-use countersign_client::{OrderId, StreamExt as _};
+use countersign_client::{OrderId, StreamExt as _, Transport as _};
 use countersign_json::objects::Failure;
 use countersign_node::{Contracts, Endpoints, Ends, Nodes};
 use countersign_store::rescue::{Phrase, Rescue};
 
 use crate::event::{self, Event};
-use crate::host::Host;
+use crate::host::{Host, SentLate};
 use crate::options::Options;
-use crate::owner::HostOwner;
+use crate::owner::{HostOwner, note_sent};
 use crate::store::HostStore;
 use crate::wish::{CONTRACT_CHANGED, Wish};
+
+/// How often it is tried to write down what a wallet has sent, and the wait in between.
+const NOTE_RETRIES: (u8, Duration) = (30, Duration::from_secs(120));
 
 /// What every task of a machine shares.
 pub(super) struct Inner {
     pub(super) host: Host,
     pub(super) store: HostStore,
     pub(super) nodes: Arc<Nodes<Host>>,
+    /// The registry, with the chains of open orders that are not listed any more.
+    pub(super) chains: Arc<Registry>,
     pub(super) options: Arc<Options>,
     pub(super) driver: Driver<Host, Arc<Nodes<Host>>, HostStore, HostOwner>,
 }
@@ -32,6 +38,8 @@ impl Inner {
     pub(super) fn check_ends(&self, wish: &Wish) -> Result<(), Failure> {
         let (from, to) = (wish.quote.from.chain(), wish.quote.to.chain());
         let registry = self.driver.flow().registry();
+        // A misspelt one would be missing once the order is paid.
+        self.options.check_names(&self.chains)?;
         if let Some(name) = self.nodes.unknown().first() {
             return Err(Failure::usage(format!("/nodes/{name}"), "the name of a chain of the registry"));
         }
@@ -123,6 +131,18 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Writes down what a wallet has sent although nobody waited for it any more. A store that fails is tried again.
+    pub(super) async fn note_late(&self, sent: &SentLate) {
+        let Ok(id) = OrderId::parse(&sent.order_id) else { return };
+        let (retries, wait) = NOTE_RETRIES;
+        for _ in 0..retries {
+            match note_sent(&self.host, &self.store, &id, sent.purpose).await {
+                Ok(()) | Err(StoreError::Unknown(_)) => return,
+                Err(_) => self.host.sleep(wait).await,
+            }
+        }
     }
 
     /// Says where a single provider decides what a chain shows.

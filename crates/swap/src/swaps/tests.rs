@@ -1,13 +1,13 @@
-//! An order is ended by the pins that it was signed under, whatever the service lists today.
+//! An order is ended by the pins that it was signed under, whatever the service lists today; what is heard too late is heard.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test ends by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
 use countersign::bitcoin::recover::{Funding, InstantRefund, RecordedHtlc};
 use countersign::{CreateOrder, Leg, OrderRecord, Policy, Proposal, Registry};
 use countersign_client::CreatedOrder;
-use countersign_client::driver::SignedUnder;
+use countersign_client::driver::{Delivery, Entry, Event as Noted, Outcome, Purpose, SignedUnder};
 use countersign_client::rescue::Missing;
 use countersign_json::objects::Failure;
 use countersign_store::Zeroizing;
@@ -16,7 +16,7 @@ use countersign_testkit::lines::accepted_case;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::need::{Ask, Write};
+use crate::need::{Ask, Signing, Write};
 use crate::options::Options;
 
 const CASE: &str = "bitcoin-delegate";
@@ -113,6 +113,28 @@ impl Paid {
         InstantRefund::new(&htlc, &[funding], record.source_swap.initiator.as_str()).unwrap()
     }
 
+    /// Writes lines of the order's journal.
+    fn note(&mut self, events: impl IntoIterator<Item = Noted>) {
+        let host = Host::default();
+        let store = HostStore::open(host.clone(), HostDisk::new(self.documents.clone(), "here")).unwrap();
+        let id = OrderId::parse(&self.id).unwrap();
+        run(&host, &mut self.documents, async {
+            let guard = store.lock(&id).await.unwrap();
+            for event in events {
+                store.append(&guard, &Entry { at: NOW.into(), event }).await.unwrap();
+            }
+        });
+    }
+
+    /// Opens the machine with a list, options and endpoints.
+    fn open(&self, registry: Registry, options: &Value, nodes: &Value) -> Swaps {
+        let options = Options::from_json(options.to_string().as_bytes()).unwrap();
+        let mut setup = Setup { place: "here".to_owned(), ..Setup::new(options, registry, NOW) };
+        setup.nodes = countersign_node::NodeConfig::from_json(nodes.to_string().as_bytes()).unwrap();
+        setup.documents = self.documents.clone().into_iter().collect();
+        Swaps::open(setup).unwrap()
+    }
+
     /// Opens the machine with the newest list and policy, and asks for the instant refund. Returns the signatures that the service gets.
     fn refunded(&self, registry: Registry, policy: Policy) -> Result<Vec<String>, Failure> {
         let options = Options::from_json(br#"{"service":"https://service.example"}"#).unwrap();
@@ -192,4 +214,125 @@ fn an_instant_refund_goes_by_the_pins_of_the_order() {
     changed.record = serde_json::from_str(&record).unwrap();
     let failure = changed.refunded(changed.registry.clone(), Policy::default()).unwrap_err();
     assert_eq!(failure.code, "record_changed");
+}
+
+/// Polls a machine that needs nothing but its store, and returns what it reports.
+fn told(swaps: &mut Swaps) -> Vec<Event> {
+    let mut events = Vec::new();
+    for _ in 0..10 {
+        let output = swaps.poll(NOW);
+        events.extend(output.events);
+        for need in output.needs {
+            assert!(matches!(need.ask, Ask::Store(_)), "{need:?}");
+            swaps.reply(need.id, Reply::Stored(Ok(()))).unwrap();
+        }
+    }
+    events
+}
+
+const BOTH_CHAINS: [&str; 2] = ["base_sepolia", "bitcoin_testnet"];
+
+/// The service takes the chains of a paid order off its list, and the application takes over that list. Its endpoints and accounts stay.
+#[test]
+fn the_chains_of_an_open_order_are_connected_whatever_is_listed_today() {
+    let paid_by = Noted::OnChain { what: Delivery::Funding };
+    let ended = |outcome| Noted::Ended { outcome };
+    for (events, is_open, is_followed) in [
+        (vec![], true, false),
+        (vec![paid_by.clone()], true, true),
+        (vec![ended(Outcome::Expired)], true, true),
+        (vec![paid_by, ended(Outcome::Complete)], false, false),
+    ] {
+        let mut paid = Paid::new();
+        paid.note(events);
+        let mut list = serde_json::to_value(&paid.registry).unwrap();
+        for member in ["chains", "assets", "solvers"] {
+            let name = |entry: &Value| entry["chain"].as_str().unwrap().to_owned();
+            list[member].as_array_mut().unwrap().retain(|entry| !BOTH_CHAINS.contains(&&*name(entry)));
+        }
+        let list = Registry::from_json(list.to_string().as_bytes()).unwrap();
+        let accounts = json!({"base_sepolia": "0x70F6FA007BD0459344bBf78f801Eb21672cB0681"});
+        let options = json!({"service": "https://service.example", "accounts": accounts});
+        let nodes = json!({"bitcoin_testnet": ["https://source.example"], "base_sepolia": ["https://destination.example"]});
+        let mut swaps = paid.open(list, &options, &nodes);
+        assert_eq!(swaps.inner.nodes.unknown(), if is_open { &[][..] } else { &BOTH_CHAINS[..] });
+        assert_eq!(swaps.inner.options.check_names(&swaps.inner.chains).is_ok(), is_open);
+        let call = swaps.list();
+        let listed = told(&mut swaps);
+        assert!(matches!(&listed[..], [Event::Listed { call: of, orders }] if *of == call && orders.len() == 1), "{listed:?}");
+        assert!(swaps.phrase().unwrap().is_some());
+        if !is_followed {
+            continue;
+        }
+        swaps.follow(&paid.id).unwrap();
+        let (mut now, mut asked) = (NOW, BTreeSet::new());
+        for _ in 0..50 {
+            let output = swaps.poll(now);
+            for need in output.needs {
+                let reply = match &need.ask {
+                    Ask::Store(_) => Reply::Stored(Ok(())),
+                    Ask::Http(request) => {
+                        asked.insert(request.url.split('/').nth(2).unwrap().to_owned());
+                        Reply::NoResponse { kind: countersign_transport::TransportErrorKind::Connect, detail: String::new() }
+                    }
+                    other => panic!("{other:?}"),
+                };
+                swaps.reply(need.id, reply).unwrap();
+            }
+            now = output.wake_at.unwrap_or(now).max(now);
+        }
+        assert!(["destination.example", "source.example"].iter().all(|host| asked.contains(*host)), "{asked:?}");
+    }
+}
+
+/// The time for a signature is over, and the owner confirms on a phone. Nobody waits for the reply, and the secret is out.
+#[test]
+fn what_a_wallet_has_sent_is_written_down_however_late_it_says_so() {
+    for (purpose, what) in [(Purpose::Redemption, Delivery::Redemption), (Purpose::Refund, Delivery::Refund)] {
+        let mut paid = Paid::new();
+        let mut swaps = paid.open(paid.registry.clone(), &json!({"service": "https://service.example"}), &json!({}));
+        let (host, store) = (swaps.inner.host.clone(), swaps.inner.store.clone());
+        let signing =
+            Signing { order_id: paid.id.clone(), purpose, chain: "base_sepolia".to_owned(), account: String::new(), replaces: None };
+        let need = {
+            let mut asking = pin!(host.ask(Ask::Sign(signing)));
+            assert!(asking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            swaps.poll(NOW).needs.pop().unwrap().id
+        };
+        assert_eq!(swaps.poll(NOW).withdrawn, [need]);
+        assert_eq!(swaps.reply(need, Reply::NotSigned("declined".to_owned())), Ok(false));
+        assert_eq!(swaps.reply(need, Reply::Sent), Ok(true));
+        assert_eq!(swaps.reply(need, Reply::Sent), Ok(false), "once");
+        // The disk is full at first.
+        let (mut now, mut stored) = (NOW, Err("the disk is full".to_owned()));
+        for _ in 0..20 {
+            let output = swaps.poll(now);
+            for need in output.needs {
+                let Ask::Store(writes) = &need.ask else { panic!("{need:?}") };
+                if stored.is_ok() {
+                    keep(&mut paid.documents, writes);
+                }
+                swaps.reply(need.id, Reply::Stored(std::mem::replace(&mut stored, Ok(())))).unwrap();
+            }
+            now = output.wake_at.unwrap_or(now).max(now);
+        }
+        let kept = run(&host, &mut paid.documents, store.load(&OrderId::parse(&paid.id).unwrap())).unwrap();
+        assert!(kept.was_sent(what), "{:?}", kept.journal);
+        assert_eq!(kept.secret_was_sent(), purpose == Purpose::Redemption);
+    }
+}
+
+#[test]
+fn a_refund_that_came_too_late_is_not_called_under_way() {
+    let sent = || [Noted::sending(Delivery::Refund), Noted::Sent { what: Delivery::Refund }];
+    for outcome in [Outcome::Lost, Outcome::Complete, Outcome::Refunded] {
+        let mut paid = Paid::new();
+        paid.note([Noted::OnChain { what: Delivery::Funding }].into_iter().chain(sent()).chain([Noted::Ended { outcome }]));
+        let mut swaps = paid.open(paid.registry.clone(), &json!({"service": "https://service.example"}), &json!({}));
+        swaps.refund(&paid.id).unwrap();
+        let events = told(&mut swaps);
+        let reasons: Vec<_> =
+            events.iter().filter_map(|event| if let Event::Stopped { reason, .. } = event { Some(reason) } else { None }).collect();
+        assert_eq!(reasons, [outcome.name()], "{events:?}");
+    }
 }
