@@ -172,7 +172,7 @@ pub(crate) fn refund(args: &RefundArgs, session: &Session) -> Result<u8, Failure
     done(&id, "refund", None, session)
 }
 
-/// Refunds an order that was created here, with the pins and the policy that were stored with it. `key` returns the given key, for an order
+/// Refunds an order that was created here, with the pins that were stored with it. `key` returns the given key, for an order
 /// of these pins.
 fn refund_stored(
     args: &RefundArgs,
@@ -183,7 +183,7 @@ fn refund_stored(
     session: &Session,
 ) -> Result<(), Failure> {
     let id = kept.swap.id();
-    let (registry, policy) = args.trust.of_order(kept)?;
+    let (registry, policy) = args.trust.to_end(kept)?;
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let key = key(&registry)?;
     let owner = ending_owner(kept, state, &registry, &policy, &nodes, key, &args.ending, session)?;
@@ -223,8 +223,7 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
     }
     let id = state.id(&args.id)?;
     let kept = state.load(&id)?;
-    // The chains of the order, also if one of them is not listed any more. The policy of today limits what is signed today.
-    let registry = kept.pins_or(&registry, &policy).0.clone();
+    let (registry, policy) = args.trust.to_end(&kept)?;
     let nodes = Arc::new(args.nodes.connect(&registry, session)?);
     let trust = args.relying.trust();
     if trust.is_none() && !nodes.has(kept.swap.request().destination.asset.chain()) {

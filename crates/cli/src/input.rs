@@ -55,19 +55,28 @@ impl TrustArgs {
         kept.pins.as_ref().map_or_else(|| self.read(), |pins| Ok((pins.registry.clone(), pins.policy.clone())))
     }
 
+    /// Returns what a stored order is ended with: the registry that it was signed with, because its chains and assets may not be listed any
+    /// more, and the policy of today, which limits what is signed today. It is the order's own where none is named today. Reads both for an
+    /// order that was not signed yet.
+    pub(crate) fn to_end(&self, kept: &OrderState) -> Result<(Registry, Policy), Failure> {
+        let Some(pins) = &kept.pins else { return self.read() };
+        Ok((pins.registry.clone(), self.named_policy()?.unwrap_or_else(|| pins.policy.clone())))
+    }
+
     pub(crate) fn read(&self) -> Result<(Registry, Policy), Failure> {
         let registry = self.registry.read()?.ok_or_else(|| {
             usage("no registry: pass the pinned one with --registry, or set COUNTERSIGN_REGISTRY or registry in the configuration file; `countersign init` makes both")
         })?;
-        let policy = match &self.policy {
+        Ok((registry, self.named_policy()?.unwrap_or_default()))
+    }
+
+    /// Reads the policy that the argument, the environment or the configuration file names; `None` if none does.
+    fn named_policy(&self) -> Result<Option<Policy>, Failure> {
+        let path = match &self.policy {
             Some(path) => Some(path.clone()),
             None => Config::read()?.policy,
         };
-        let policy = match policy {
-            Some(path) => own::parse(&path, Policy::from_json)?,
-            None => Policy::default(),
-        };
-        Ok((registry, policy))
+        path.map(|path| own::parse(&path, Policy::from_json)).transpose()
     }
 }
 

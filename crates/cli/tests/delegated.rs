@@ -13,8 +13,12 @@ use serde_json::{Value, json};
 use crate::home::{Home, said};
 use crate::support::{Fixture, Reply, Seen, Server, Service, Step};
 
-/// A node of Base that records what was sent, and shows no payment.
-fn node(fixture: &Fixture) -> (Server, Arc<Mutex<Vec<String>>>) {
+/// A node of Base that records what was sent, with this base fee. `shape` changes the chain, which shows the payment of an order.
+pub fn node(
+    fixture: &Fixture,
+    base_fee: &'static str,
+    shape: impl Fn(&mut Evm) + Send + Sync + 'static,
+) -> (Server, Arc<Mutex<Vec<String>>>) {
     let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
     let (request, response, record) = (fixture.create(), fixture.response.to_string(), fixture.at(Step::Created).to_string());
     let proposal = Proposal::new(&request, response.as_bytes()).with_record(record.as_bytes());
@@ -24,8 +28,7 @@ fn node(fixture: &Fixture) -> (Server, Arc<Mutex<Vec<String>>>) {
     let server = Server::start(move |seen: &Seen| {
         let mut chain = Evm::funded(&terms);
         (chain.chain_id, chain.time) = (8_453, u64::try_from(chrono::Utc::now().timestamp()).unwrap());
-        chain.order = None;
-        chain.logs.clear();
+        shape(&mut chain);
         let result = |call: &Value| {
             let (method, params) = (call["method"].as_str().unwrap(), &call["params"]);
             let result = match method {
@@ -36,7 +39,7 @@ fn node(fixture: &Fixture) -> (Server, Arc<Mutex<Vec<String>>>) {
                     kept.lock().unwrap().push(payload.to_owned());
                     json!(received::from_bytes(&hex::decode(payload).unwrap()).unwrap().tx_hash())
                 }
-                "eth_feeHistory" => json!({"baseFeePerGas": ["0x1", "0x1"], "reward": [["0x1", "0x1", "0x1"]]}),
+                "eth_feeHistory" => json!({"baseFeePerGas": [base_fee, base_fee], "reward": [["0x1", "0x1", "0x1"]]}),
                 // Coins that are paid to an account.
                 "eth_call" if params[0]["data"].is_null() => json!("0x"),
                 "eth_call" if params[0]["data"] == "0x313ce567" => json!(format!("{:#066x}", 6)),
@@ -71,7 +74,8 @@ fn a_refused_message_is_paid_with_transactions_by_command() {
     let create = ["order", "create", "--registry", &registry, "--request", &request, "--service-secret"];
     let created = home.run(&server.base, &create);
     assert!(created.status.success(), "{}", said(&created));
-    let (node, sent) = node(&fixture);
+    // It shows no payment.
+    let (node, sent) = node(&fixture, "0x1", |chain| chain.order = None);
     let node = format!("base={}", node.base);
     let mut resume = vec!["swap", "--resume", fixture.order_id(), "--registry", &registry, "--key-file", &key, "--node", &node];
     resume.extend(["--policy", &policy, "--yes", "--poll", "20", "--service-secret", "--trust-the-service"]);

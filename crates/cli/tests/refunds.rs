@@ -3,10 +3,11 @@
 use std::fs;
 use std::process::Output;
 
+use crate::delegated::node;
 use crate::home::{Home, at_once, out, said};
 use crate::support::{Fixture, Server, Service, Step};
 use crate::terminal::answer;
-use countersign_client::countersign::{Policy, Registry, chains::UnixTime};
+use countersign_client::countersign::{Registry, chains::UnixTime};
 use countersign_client::driver::{Delivery, Entry, Event, OrderState, OrderStore, SecretRoute, SignedUnder};
 use countersign_client::{CreatedOrder, OrderId, Secret};
 use countersign_store::Store;
@@ -28,6 +29,11 @@ impl Refunds {
 
     /// Stores an order whose id is a byte repeated, and that was paid long ago.
     fn keep(&mut self, byte: &str, more: Vec<Event>) -> String {
+        self.keep_under(byte, more, "{}")
+    }
+
+    /// Stores such an order that was signed under a policy.
+    fn keep_under(&mut self, byte: &str, more: Vec<Event>, policy: &str) -> String {
         let (id, secret) = (byte.repeat(32), Secret::generate().unwrap());
         let mut fixture = Fixture::with_secret(&secret);
         fixture.response["result"]["order_id"] = json!(id);
@@ -36,7 +42,7 @@ impl Refunds {
         at_once(OrderStore::create(&self.store, &OrderState::new(swap, Some(secret)))).unwrap();
         let guard = at_once(self.store.lock(&OrderId::parse(&id).unwrap())).unwrap();
         let registry = Registry::from_json(fixture.registry.as_bytes()).unwrap();
-        at_once(self.store.keep_pins(&guard, &SignedUnder { registry, policy: Policy::default() })).unwrap();
+        at_once(self.store.keep_pins(&guard, &SignedUnder { registry, policy: policy.parse().unwrap() })).unwrap();
         at_once(self.store.keep_record(&guard, fixture.order.to_string().as_bytes())).unwrap();
         for event in [vec![Event::OnChain { what: Delivery::Funding }], more].concat() {
             at_once(self.store.append(&guard, &Entry { at: UnixTime::from_secs(1), event })).unwrap();
@@ -129,6 +135,35 @@ fn one_key_is_read_once_and_used_for_the_orders_of_its_family() {
     let output = refunds.home.run_with(&server.base, &command, &[], &format!("KEY={of_solana}"));
     assert!(output.status.code() == Some(2) && said(&output).contains("name with ="), "{}", said(&output));
     assert!(requested(&server).is_empty(), "{:?}", server.lines());
+}
+
+const TWO_GWEI: &str = "0x77359400";
+
+/// Fees have risen since the order was signed, and so has the owner's limit.
+#[test]
+fn a_refund_pays_what_the_policy_of_today_allows() {
+    let mut refunds = Refunds::new("policy");
+    let id = refunds.keep_under("d1", vec![], r#"{"evm_gas_price": 1}"#);
+    let fixture = refunds.services[0].fixture.clone();
+    let timelock = fixture.order["source_swap"]["timelock"].as_u64().unwrap();
+    let (node, sent) = node(&fixture, TWO_GWEI, move |chain| {
+        chain.block_millis = 2_000;
+        chain.latest += timelock + 1_000;
+        (chain.safe, chain.finalized) = (Some(chain.latest - 32), Some(chain.latest - 64));
+    });
+    let server = refunds.serve();
+    let key = refunds.home.file("key.txt", fixture.wallet["secret_key"].as_str().unwrap());
+    let registry = refunds.home.file("registry.json", &fixture.registry);
+    let policy = refunds.home.file("policy.json", r#"{"evm_gas_price": 100}"#);
+    let node = format!("base={}", node.base);
+    let command = ["refund", &id, "--registry", &registry, "--key-file", &key, "--node", &node];
+    // Without one of today, that of the order remains.
+    let output = refunds.home.run(&server.base, &command);
+    assert!(output.status.code() == Some(1) && said(&output).contains("gas_price_too_high"), "{}", said(&output));
+    assert!(sent.lock().unwrap().is_empty());
+    let output = refunds.home.run(&server.base, &[&command[..], &["--policy", &policy]].concat());
+    assert!(output.status.success() && sent.lock().unwrap().len() == 1, "{}", said(&output));
+    assert!(requested(&server).is_empty(), "the relayer is not asked: {:?}", server.lines());
 }
 
 #[test]
