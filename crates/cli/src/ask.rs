@@ -12,6 +12,7 @@ use countersign_store::KeyIndex;
 use crate::amount::units;
 use crate::config::Config;
 use crate::failure::{Failure, usage};
+use crate::listed::check_unlisted;
 use crate::preflight::{self, Problems};
 use crate::quote::asset;
 use crate::session::Session;
@@ -135,7 +136,8 @@ impl NewOrderSecret {
         Self { secret: None, index: None }
     }
 
-    /// Creates the order and stores it.
+    /// Creates the order and stores it. Nobody gets an order whose secret hash the service lists for another one: not only this program may
+    /// pay it.
     pub(crate) async fn create(
         self,
         flow: &Flow<Http>,
@@ -147,9 +149,12 @@ impl NewOrderSecret {
         session.advise("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing");
         let driver = drive::driver(flow.clone(), &nodes::none(flow.registry(), session)?, &state.store, NoOwner, Pace::default(), None);
         let (index, branch) = (self.index.map(|taken| taken.index), self.index.map_or(0, |taken| taken.branch));
-        driver.create(NewOrder { request, secret: self.secret, index, branch, at_least }).await.map_err(|error| {
+        let created = driver.create(NewOrder { request, secret: self.secret, index, branch, at_least }).await;
+        let id = created.map_err(|error| {
             Failure::from(error).with_advice("the order may exist, but nothing was paid: create a new one; an unpaid order costs nothing")
-        })
+        })?;
+        check_unlisted(flow.client(), state, &state.load(&id)?, session).await?;
+        Ok(id)
     }
 }
 

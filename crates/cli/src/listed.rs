@@ -4,16 +4,15 @@ use countersign_client::driver::OrderState;
 use countersign_client::{Client, Http};
 
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::state::State;
 
-/// Checks, before an order is signed, that the service lists no other order of its owners with the same secret hash. There is one if this
+/// Checks, before an order can be paid, that the service lists no other order of its owners with the same secret hash. There is one if this
 /// state directory is a copy that could not be recognized as such. The state directory then starts a branch of the rescue phrase of its
 /// own, so that the next order has a new secret.
-pub(crate) async fn check_unlisted(client: &Client<Http>, state: &State, kept: &OrderState) -> Result<(), Failure> {
-    let other = client
-        .other_with_secret_of(&kept.swap)
-        .await
-        .map_err(|error| Failure::from(error).with_advice("nothing was signed or paid: run the same command again"))?;
+pub(crate) async fn check_unlisted(client: &Client<Http>, state: &State, kept: &OrderState, session: &Session) -> Result<(), Failure> {
+    let again = || format!("nothing was signed or paid; continue with: {}", session.commands.resume(kept.swap.id()));
+    let other = client.other_with_secret_of(&kept.swap).await.map_err(|error| Failure::from(error).with_advice(again()))?;
     let Some(other) = other else { return Ok(()) };
     if kept.index.is_some() {
         state.store.start_branch()?;

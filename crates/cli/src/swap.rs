@@ -259,8 +259,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         session.progress(&format!("order {id}"));
         if kept.is_to_be_paid() && !mode.paid {
             let request = kept.swap.request();
-            contracts::check(&nodes, &state.store, flow.registry(), [&request.source, &request.destination], !mode.yes, session).await?;
-            listed::check_unlisted(flow.client(), &state, &kept).await?;
+            let legs = [&request.source, &request.destination];
+            contracts::check(&nodes, &state.store, flow.registry(), legs, (&id, !mode.yes), session).await?;
+            // A new order was checked when it was created. A copy of the state directory may have made another one since.
+            if mode.resume.is_some() {
+                listed::check_unlisted(flow.client(), &state, &kept, session).await?;
+            }
         }
         // Without the secret nobody could redeem, so nothing is paid.
         if kept.swap.request().secret_hash.is_some() && kept.own_secret().is_none() && !args.secret.is_for_others() {

@@ -6,14 +6,15 @@ use std::process::Output;
 use std::sync::{Arc, Mutex};
 
 use crate::home::{Home, NOWHERE, said};
-use crate::support::{Fixture, Reply, Seen, Server};
+use crate::support::{Fixture, Reply, Seen, Server, Service};
+use crate::terminal;
 use serde_json::{Value, json};
 
-/// A node of Base on which every address is a contract with this code.
-fn answer(seen: &Seen, code: &str) -> Reply {
+/// A node of a chain on which every address is a contract with this code.
+fn answer(seen: &Seen, chain_id: &str, code: &str) -> Reply {
     let result = |call: &Value| {
         let result = match call["method"].as_str().unwrap() {
-            "eth_chainId" => json!("0x2105"),
+            "eth_chainId" => json!(chain_id),
             "eth_getCode" => json!(code),
             "eth_call" => json!(format!("0x{}", "00".repeat(32))),
             "eth_getBlockByNumber" => {
@@ -31,6 +32,8 @@ fn answer(seen: &Seen, code: &str) -> Reply {
     Reply::json(200, reply.to_string())
 }
 
+const BASE: &str = "0x2105";
+
 struct Pinning {
     home: Home,
     registry: String,
@@ -44,7 +47,7 @@ impl Pinning {
         let home = Home::new(&format!("contracts-{name}"));
         let code = Arc::new(Mutex::new("0x6080".to_owned()));
         let served = Arc::clone(&code);
-        let node = Server::start(move |seen| answer(seen, &served.lock().unwrap()));
+        let node = Server::start(move |seen| answer(seen, BASE, &served.lock().unwrap()));
         let registry = home.file("registry.json", &Fixture::load("evm-record-evm-v2").registry);
         let nodes = home.file("nodes.json", &json!({"base": [node.base]}).to_string());
         Self { home, registry, nodes, code, _node: node }
@@ -111,6 +114,35 @@ fn a_changed_contract_is_noticed_whatever_the_registry_file_is_called() {
     assert_eq!(pinning.described(), before);
     assert_eq!(pinning.pin("one.json", &["--accept"]).status.code(), Some(0));
     assert_ne!(pinning.described(), before);
+}
+
+/// A deposit that any wallet can pay is shown without a question, so a changed contract has one of its own.
+#[test]
+fn a_deposit_is_not_shown_while_nobody_has_agreed_to_a_changed_contract() {
+    let home = Home::new("contracts-deposit");
+    let mut fixture = Fixture::load("bitcoin-delegate");
+    fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+    fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
+    home.keep(fixture.order_id(), &fixture.request, &fixture.response, None);
+    let service = Service::new(fixture.clone()).start();
+    let code = Arc::new(Mutex::new("0x6080".to_owned()));
+    let served = Arc::clone(&code);
+    let node = Server::start(move |seen| answer(seen, "0x14a34", &served.lock().unwrap()));
+    let (registry, node) = (home.file("registry.json", &fixture.registry), format!("base_sepolia={}", node.base));
+    let resume = ["swap", "--resume", fixture.order_id(), "--registry", &registry, "--node", &node, "--service-secret"];
+    let first = said(&home.run(&service.base, &resume));
+    assert!(first.contains("seen for the first time") && !first.contains("CHANGED"), "{first}");
+    *code.lock().unwrap() = "0x6081".to_owned();
+    for yes in [&[][..], &["--yes"]] {
+        let output = home.run(&service.base, &[&resume[..], yes].concat());
+        let told = said(&output);
+        assert!(output.status.code() == Some(1) && told.contains("contract_changed") && told.contains("CHANGED"), "{told}");
+    }
+    let Some(screen) = terminal::answer(&home, &service.base, &resume, &[("go on with the changed contract? [y/N]", "n\n")]) else {
+        return;
+    };
+    assert!(screen.code == 1 && screen.said.contains("nothing was signed now"), "{}", screen.said);
+    assert!(screen.before("go on with").contains("CHANGED: the contract of base_sepolia:usdc"), "{}", screen.said);
 }
 
 /// The lock of the store cannot be taken, as in a read-only directory.

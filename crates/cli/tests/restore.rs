@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::home::{Home, NOWHERE, at_once, out, said};
 use crate::kept::{derived, mended, wallet};
 use crate::support::{Fixture, Reply, Server, Service};
+use crate::whole::ask;
 use countersign::bitcoin::bitcoin::Transaction;
 use countersign::bitcoin::bitcoin::consensus::encode::deserialize_hex;
 use countersign_client::driver::{OrderState, OrderStore, StoreError};
@@ -402,6 +403,41 @@ fn an_order_whose_hash_the_service_lists_for_another_one_is_not_signed() {
     let output = home.run(&server.base, &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(server.seen().iter().any(|seen| seen.target.ends_with("action=initiate")));
+}
+
+/// Any wallet may pay what `order create` shows, so such an order is not shown either.
+#[test]
+fn an_order_whose_hash_the_service_lists_for_another_one_is_not_shown() {
+    for is_listed in [true, false] {
+        let home = Home::new("restore-created");
+        let secret = Vector::at(2).secret();
+        let mut fixture = Fixture::with_secret(&secret);
+        fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
+        fixture.order["deadline"] = json!(chrono::Utc::now().timestamp() + 3_600);
+        let (service, mut other) = (Service::new(fixture.clone()), fixture.order.clone());
+        other["order_id"] = json!("b2".repeat(32));
+        let server = Server::start(move |seen| match (seen.method.as_str(), seen.path()) {
+            ("GET", "/v2/orders") if is_listed => {
+                Reply::ok(&json!({"data": [other], "page": 1, "total_pages": 1, "total_items": 1, "per_page": 10}))
+            }
+            _ => service.answer(seen),
+        });
+        let (registry, given) = (home.file("registry.json", &fixture.registry), home.file("given.secret", &secret.to_hex()));
+        let receive = fixture.request["destination"]["amount"].as_str().unwrap();
+        let mut arguments = vec!["order".to_owned(), "create".to_owned()];
+        arguments.extend(ask(&fixture));
+        arguments.extend(["--secret-file", &given, "--receive", receive, "--registry", &registry, "--json"].map(str::to_owned));
+        let output = home.run(&server.base, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let shown: Value = serde_json::from_str(&out(&output)).unwrap();
+        assert_eq!(output.status.code(), Some(i32::from(is_listed)), "{shown}");
+        if is_listed {
+            assert_eq!(shown["error"]["code"], "secret_used", "{shown}");
+            assert!(shown["error"]["message"].as_str().unwrap().contains(&"b2".repeat(32)), "{shown}");
+        }
+        // What another wallet would pay.
+        let to = fixture.response["result"]["initiate_transaction"]["to"].as_str().unwrap().to_lowercase();
+        assert_eq!(said(&output).to_lowercase().contains(&to), !is_listed, "{}", said(&output));
+    }
 }
 
 /// A service that repeats an id refuses the user an order; no file is to blame.
