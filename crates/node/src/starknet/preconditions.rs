@@ -1,6 +1,7 @@
 //! What must hold on Starknet before an order is paid, and before its secret leaves.
 
 use countersign::evidence::Precondition;
+use countersign::starknet::address::from_account;
 use countersign::starknet::reader::{STRK, TokenAsked, TokenCheck, TokenQuery};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
@@ -14,9 +15,9 @@ impl<T: Transport> StarknetChain<'_, T> {
         let token = end.asset.token.as_ref().map(|token| parse(&token.text, "/token")).transpose()?;
         let (token, asked) = match (item, token) {
             (Precondition::Decimals, Some(token)) => (token, TokenAsked::Decimals(end.asset.record.decimals)),
-            (Precondition::Receiver, Some(token)) => match end.receiver {
-                Some(receiver) => (token, TokenAsked::Receiver(parse(receiver, "/destination")?)),
-                None => return Ok(Vec::new()),
+            (Precondition::Receiver, Some(token)) => match (end.receiver, end.asset.htlc.as_ref().and_then(from_account)) {
+                (Some(receiver), Some(htlc)) => (token, TokenAsked::Payment { htlc, receiver: parse(receiver, "/destination")? }),
+                _ => return Ok(Vec::new()),
             },
             (Precondition::Redeemer | Precondition::Payout, _) => {
                 // Fees are paid in STRK, so only a payout in it can be compared with them.

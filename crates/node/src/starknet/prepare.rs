@@ -2,8 +2,8 @@
 
 use countersign::starknet::reader;
 use countersign::starknet::recover::Recovery;
-use countersign::starknet::{ApprovalStep, Felt, Gasless, KeyedPath, Starknet, TxContext};
-use countersign::{Code, Policy, Role, UnsignedOrder, VerifiedOrder};
+use countersign::starknet::{ApprovalStep, Felt, Gasless, KeyedPath, Starknet, TxContext, felt};
+use countersign::{Code, Leg, Policy, Role, UnsignedOrder, VerifiedOrder};
 use countersign_core::reader::{Expense, Submission};
 use countersign_transport::Transport;
 
@@ -24,6 +24,9 @@ impl<T: Transport> StarknetChain<'_, T> {
         own: bool,
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let deposit = order.deposit();
+        // What the HTLC could not pay back is not paid.
+        let refunded = felt::to_hex(&deposit.terms.initiator.unwrap_or(deposit.sender));
+        self.connection.nodes.check_receiver(order.asset(Leg::Source), &refunded).await?;
         let mut step = ApprovalStep::AsVerified;
         if let Some(approval) = &deposit.approval {
             let allowance = self.allowance(approval.call.to, deposit.sender, approval.signed.spender).await?;
@@ -71,25 +74,24 @@ impl<T: Transport> StarknetChain<'_, T> {
     ) -> Result<UnsignedOrder<Starknet>, NodeError> {
         let (sender, sent) = (parse(account, "/sender")?, reader::decode(sent)?);
         let (current, is_lowered) = self.recovery_context(recovery, sender, bid).await?;
-        let raised = reader::raised(&sent, current.clone());
         // What nodes require at least. The price of each resource has a minimum of its own.
         let mut least = current.clone();
         (least.resource_bounds, least.tip) = (sent.resource_bounds, sent.tip);
-        let least = reader::raised(&sent, least);
+        let offers = [
+            (reader::raised(&sent, current.clone()), is_lowered),
+            (reader::least_raised(&sent, current.clone()), is_lowered),
+            (reader::least_raised(&sent, least), true),
+        ];
         let is_replacing = (sent.sender_address, sent.nonce) == (sender, current.nonce);
-        let allowed = |context: &TxContext| is_replacing && reader::check_fee(context, bid.policy).is_ok();
-        // A transaction that offers more than is allowed now cannot be replaced. Nodes that do not have it take the current offer.
-        let (offered, is_lowered) = match (allowed(&raised), allowed(&least)) {
-            (true, _) => (raised, is_lowered),
-            (_, true) => (least, true),
-            _ => return self.checked(recovery, sender, &current, (is_lowered, bid)).await,
-        };
-        match self.checked(recovery, sender, &offered, (is_lowered, bid)).await {
-            Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {
-                self.checked(recovery, sender, &current, (is_lowered, bid)).await
+        // The first one that the policy allows and the sender can pay.
+        for (offered, is_lowered) in offers.iter().filter(|(offered, _)| is_replacing && reader::check_fee(offered, bid.policy).is_ok()) {
+            match self.checked(recovery, sender, offered, (*is_lowered, bid)).await {
+                Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {}
+                outcome => return outcome,
             }
-            outcome => outcome,
         }
+        // A transaction that offers more than is allowed now cannot be replaced. Nodes that do not have it take the current offer.
+        self.checked(recovery, sender, &current, (is_lowered, bid)).await
     }
 
     /// Reads the context of a redemption or a refund, and whether it offers less than the chain asks for. No node may see the call of a

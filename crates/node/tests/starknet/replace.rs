@@ -52,6 +52,8 @@ async fn a_redemption_that_was_swallowed_is_signed_again_with_the_same_nonce_and
     let (_, before) = sent().await;
     let after = replace(chain(), SENDER, &Policy::default()).await.unwrap();
     assert_eq!((after.nonce, &after.calldata), (before.nonce, &before.calldata));
+    // Full blocks are ordered by the tip, and the first redemption offers none.
+    assert_eq!((before.tip, u128::from(after.tip)), (0, before.resource_bounds.l2_gas.max_price_per_unit / 10));
     let (old, new) = (before.resource_bounds, after.resource_bounds);
     for (old, new) in [(old.l1_gas, new.l1_gas), (old.l2_gas, new.l2_gas), (old.l1_data_gas, new.l1_data_gas)] {
         assert_eq!(new.max_amount, old.max_amount);

@@ -12,6 +12,8 @@ use crate::{Call, ExecutionEncoding, InvokeTransaction, ResourceBound, ResourceB
 
 /// FRI per unit of the policy's `starknet_fee`.
 const POLICY_UNIT: u64 = 1_000_000_000;
+/// The part of the price of L2 gas that a replacement offers as its tip at least.
+const TIP_PART: u128 = 10;
 /// The version of a transaction that is only estimated. No chain executes it.
 const QUERY_VERSION: &str = "0x100000000000000000000000000000003";
 
@@ -102,9 +104,19 @@ pub fn at_limit(asked: TxContext, policy: &Policy) -> TxContext {
 /// Returns the context for a transaction that replaces `before`, which has the same sender and nonce. `now` is the context of this moment.
 ///
 /// Nodes replace a transaction only if price and tip of L2 gas are at least 10 % higher. All three prices are raised by that, but to at
-/// most four times those of this moment: see [`rebid`].
+/// most four times those of this moment: see [`rebid`]. Full blocks are ordered by the tip, so one of nothing is raised to a tenth of the
+/// price of L2 gas.
 #[must_use]
 pub fn raised(before: &InvokeTransaction, now: TxContext) -> TxContext {
+    let first = now.resource_bounds.l2_gas.max_price_per_unit / TIP_PART;
+    let raised = least_raised(before, now);
+    let tip = raised.tip.max(u64::try_from(first).unwrap_or(u64::MAX));
+    TxContext { tip, ..raised }
+}
+
+/// Returns the context for a transaction that replaces `before` with the least tip that nodes require.
+#[must_use]
+pub fn least_raised(before: &InvokeTransaction, now: TxContext) -> TxContext {
     let bound = |before: ResourceBound, now: ResourceBound| {
         ResourceBound::new(now.max_amount, rebid(before.max_price_per_unit, now.max_price_per_unit))
     };

@@ -16,7 +16,7 @@
 //! | [`Status`] | status of a transaction | 1 |
 //! | [`Effect`] | receipt of a transaction | 1 |
 //! | [`Contract`] | newest block; class and token at its hash | 2 |
-//! | [`TokenCheck`] | decimals, a balance, or whether the token is paused or has frozen the receiver | 1 |
+//! | [`TokenCheck`] | decimals, a balance, or whether the token is paused or has frozen the receiver or the HTLC | 1 |
 //!
 //! An answer is bounded: 64 felts of a call, 8 events of an order, and core's limits on JSON.
 //!
@@ -47,7 +47,7 @@ use starknet_types_core::felt::Felt;
 
 pub use amount::{Amount, AmountQuery};
 pub use broadcast::{Broadcast, SignedInvoke, Status, StatusShown, TransactionQuery, TransactionStatus, decode};
-pub use context::{Context, Costs, Sender, at_limit, check_fee, execution, raised};
+pub use context::{Context, Costs, Sender, at_limit, check_fee, execution, least_raised, raised};
 pub use contract::{Contract, ContractDescription, ContractQuery};
 pub use effect::{Effect, EffectQuery};
 pub use fate::{FateOf, Tracer};

@@ -1,4 +1,4 @@
-//! What a token shows about its decimals, and about the receiver of an HTLC.
+//! What a token shows about its decimals, and about the accounts between which an HTLC pays.
 
 use countersign_core::reader::{Ask, Fault, Identity, Judged, Known, Question, Replies, Request, check_balance};
 use countersign_core::{Code, Refusal, U256};
@@ -9,14 +9,10 @@ use super::block::LATEST;
 use super::{MAX_ANSWER, balance_of, call, check_version, felts, spec_version, unless_of_contract};
 use crate::read;
 
-/// The questions of tokens that can be paused or can freeze an account, and whether they take the account. They have no common standard,
-/// and a token that answers none of them shows nothing.
-const BLOCKS: [(Felt, bool, &str); 4] = [
-    (read::IS_PAUSED, false, "the token is paused"),
-    (read::PAUSED, false, "the token is paused"),
-    (read::IS_BLACKLISTED, true, "the token has frozen the receiver"),
-    (read::IS_FROZEN, true, "the token has frozen the receiver"),
-];
+/// The questions of tokens that can be paused, and of those that can freeze an account, which is their argument. They have no common
+/// standard, and a token that answers none of them shows nothing.
+const PAUSES: [Felt; 2] = [read::IS_PAUSED, read::PAUSED];
+const FREEZES: [Felt; 2] = [read::IS_BLACKLISTED, read::IS_FROZEN];
 
 /// A token, and what is asked of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +32,26 @@ pub struct TokenQuery {
 pub enum TokenAsked {
     /// Whether it has these decimals.
     Decimals(u8),
-    /// Whether it says that this account cannot be paid. A call has no sender here, so a transfer by the HTLC cannot be tried.
-    Receiver(Felt),
+    /// Whether it says that the HTLC cannot pay the receiver. A call has no sender here, so a transfer by the HTLC cannot be tried.
+    Payment {
+        /// The HTLC, which pays.
+        htlc: Felt,
+        /// Who is paid.
+        receiver: Felt,
+    },
     /// Whether an account has at least an amount.
     Balance(Felt, U256),
 }
 
 /// Asks a token. A refusal has the code [`Code::DecimalsDiffer`], [`Code::ReceiverNotPayable`] or [`Code::InsufficientFunds`].
 pub type TokenCheck = Ask<TokenQuery>;
+
+/// Returns the questions whether a payment between two accounts is blocked, and what a yes means.
+fn blocks(htlc: Felt, receiver: Felt) -> impl Iterator<Item = (Felt, Option<Felt>, &'static str)> {
+    let frozen = [(receiver, "the token has frozen the receiver"), (htlc, "the token has frozen the HTLC, which could not pay")];
+    let of_account = move |(account, reason)| FREEZES.map(|selector| (selector, Some(account), reason));
+    PAUSES.into_iter().map(|selector| (selector, None, "the token is paused")).chain(frozen.into_iter().flat_map(of_account))
+}
 
 impl Question for TokenQuery {
     type Output = Judged<()>;
@@ -58,10 +66,8 @@ impl Question for TokenQuery {
         match self.asked {
             TokenAsked::Decimals(_) => requests.push(call(self.token, read::DECIMALS, &[], &latest)),
             TokenAsked::Balance(owner, _) => requests.push(balance_of(self.token, owner, &latest)),
-            TokenAsked::Receiver(receiver) => requests.extend(BLOCKS.iter().map(|(selector, takes_account, _)| {
-                let arguments: &[Felt] = if *takes_account { &[receiver] } else { &[] };
-                call(self.token, *selector, arguments, &latest)
-            })),
+            TokenAsked::Payment { htlc, receiver } => requests
+                .extend(blocks(htlc, receiver).map(|(selector, account, _)| call(self.token, selector, account.as_slice(), &latest))),
         }
         requests
     }
@@ -86,9 +92,9 @@ impl Question for TokenQuery {
                 let has = super::answer(&replies.json(1)?, read::number)?;
                 check_balance("/balance", "STRK for the fee of a redemption", needed, has)
             }
-            TokenAsked::Receiver(_) => {
+            TokenAsked::Payment { htlc, receiver } => {
                 let mut blocked = None;
-                for (index, (_, _, reason)) in (1..).zip(BLOCKS) {
+                for (index, (_, _, reason)) in (1..).zip(blocks(htlc, receiver)) {
                     if returned(index)?.as_deref() == Some(&[Felt::ONE]) {
                         blocked = blocked.or(Some(reason));
                     }

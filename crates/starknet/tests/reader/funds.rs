@@ -4,7 +4,8 @@
 use countersign_core::reader::{Fault, Known, Observation, Sending as _};
 use countersign_core::{ApprovalStep, Code, Policy, U256};
 use countersign_starknet::reader::{
-    Context, Costs, Intended, Preflight, PreflightCheck, STRK, Sender, SignedInvoke, at_limit, chain_id, check_fee, execution, raised,
+    Context, Costs, Intended, Preflight, PreflightCheck, STRK, Sender, SignedInvoke, at_limit, chain_id, check_fee, execution,
+    least_raised, raised,
 };
 use countersign_starknet::{Felt, Gasless, ResourceBound, ResourceBounds, Starknet, TxContext, VerifiedOrder, read};
 use countersign_testkit::chain::starknet::{Chain, case, chain_of, halves, hex, terms};
@@ -282,6 +283,16 @@ fn a_replacement_offers_a_tenth_more_and_no_less_than_the_chain_asks() {
     assert_eq!(cheap.resource_bounds.l2_gas, ResourceBound::new(10, 0));
     let dear = raised(&sent, now(ResourceBound::new(5_000, 9), 7));
     assert_eq!((dear.resource_bounds.l2_gas, dear.tip), (ResourceBound::new(5_000, 9), 7));
+    // A tenth of nothing is nothing, and full blocks are ordered by the tip. What nodes require at least is asked for separately.
+    let with_tip = |tip| {
+        let mut sent = sent.clone();
+        sent.tip = tip;
+        sent
+    };
+    let tip = |before, price| raised(&with_tip(before), now(ResourceBound::new(10, price), 0)).tip;
+    assert_eq!((tip(0, 4_500), tip(0, u128::MAX)), (450, u64::MAX));
+    assert_eq!(tip(450, 4_500), 495, "the next one offers a tenth more");
+    assert_eq!(least_raised(&with_tip(0), now(ResourceBound::new(10, 4_500), 0)).tip, 0);
 }
 
 /// A node that cannot estimate proves nothing about the calls.
