@@ -1,13 +1,10 @@
 //! Descriptions of the pinned contracts, in the state directory. Any number of swaps may use and extend them at the same time.
 
-use std::io::{self, IsTerminal};
-
-use countersign::{Registry, Severity, trust::Asset, wire::RequestedLeg};
-use countersign_client::{Http, OrderId};
+use countersign::{Registry, trust::Asset, wire::RequestedLeg};
+use countersign_client::Http;
 use countersign_node::{ContractChange, ContractReport, Contracts, Nodes};
 use countersign_store::Store;
 
-use crate::consent::{self, Consent, Question};
 use crate::failure::{Failure, chain, described, usage};
 use crate::session::Session;
 use crate::state::{State, StateArgs};
@@ -25,7 +22,8 @@ pub(crate) fn open(args: &StateArgs, session: &Session) -> Option<State> {
     }
 }
 
-fn kept(store: &Store) -> Result<Contracts, Failure> {
+/// Returns the stored descriptions.
+pub(crate) fn kept(store: &Store) -> Result<Contracts, Failure> {
     let Some(bytes) = store.contracts()? else { return Ok(Contracts::default()) };
     Contracts::from_json(&bytes).map_err(|refusal| {
         usage(format_args!(
@@ -61,14 +59,13 @@ pub(crate) fn changes(store: &Store, registry: &Registry, now: &Contracts) -> Re
 }
 
 /// Compares the contracts of both legs with their stored descriptions, where their chains are connected. A contract that is seen for the
-/// first time is stored. A change is a question of its own, because a deposit that any wallet can pay is shown without one. Where nobody can
-/// answer, without a terminal or after `--yes` (`may_ask` is false), it is the failure `contract_changed`.
+/// first time is stored. A change is the failure `contract_changed`: with another description than the stored one, the secret of the order
+/// would never leave.
 pub(crate) async fn check(
     nodes: &Nodes<Http>,
     store: &Store,
     registry: &Registry,
     legs: [&RequestedLeg; 2],
-    (id, may_ask): (&OrderId, bool),
     session: &Session,
 ) -> Result<(), Failure> {
     let assets = legs.into_iter().filter_map(|leg| registry.asset(leg.asset.as_str())).map(AsRef::as_ref);
@@ -76,18 +73,12 @@ pub(crate) async fn check(
     for asset in first_seen {
         session.progress(&format!("{asset}: its contract is seen for the first time; its description is stored in the state directory"));
     }
-    let said: Vec<_> = changes.iter().map(|change| format!("CHANGED: the contract of {change}")).collect();
-    if !said.is_empty() && !(may_ask && io::stdin().is_terminal()) {
-        said.iter().for_each(|change| session.progress(change));
-        let message = "a pinned contract has changed: inspect it, then pin it again with registry pin --nodes";
-        return Err(Failure::Held { code: "contract_changed", message: message.to_owned() });
+    for change in &changes {
+        session.progress(&format!("CHANGED: the contract of {change}"));
     }
-    if !said.is_empty() {
-        let headline = "A pinned contract is not as it was described before: what is paid may go elsewhere, or never come back.".to_owned();
-        let warnings = said.into_iter().map(|change| (Severity::Danger, change)).collect();
-        let after_no = consent::unpaid(id, &session.commands.resume(id));
-        let question = Question { text: "go on with the changed contract?", after_no, is_full: false };
-        consent::ask(&Consent { headline, warnings, ..Consent::default() }, None, &question, session)?;
+    if !changes.is_empty() {
+        let message = "a pinned contract has changed: inspect it, then pin it again with registry pin --nodes --accept";
+        return Err(Failure::Held { code: "contract_changed", message: message.to_owned() });
     }
     keep(store, &new, session);
     Ok(())

@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use crate::accepted::Accepted;
 use crate::command::Commands;
 use crate::consent::{self, Judge, Payment, Question, QuotedFee};
+use crate::contracts;
 use crate::failure::{Failure, usage};
 use crate::key::{GivenKey, sign};
 use crate::session::Session;
@@ -59,6 +60,8 @@ pub(crate) fn driver<O: Owner>(
 pub(crate) struct TerminalOwner<'s> {
     pub(crate) session: &'s Session,
     pub(crate) nodes: Arc<Nodes<Http>>,
+    /// Has the descriptions of the contracts.
+    pub(crate) store: Arc<Store>,
     pub(crate) speed: Speed,
     /// Signs the owner's own refund of the source; `None` without a key.
     pub(crate) refund: Option<SettlementKey>,
@@ -271,7 +274,9 @@ impl TerminalOwner<'_> {
 
     /// Asks what must hold at a stage of an order, and returns what the owner should know about it.
     async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<Vec<(Code, String)>, Failure> {
+        let contracts = contracts::kept(&self.store)?;
         let ends = ends.redeemed_by(self.redeem.as_ref().map(|key| key.account.as_str())).with_relayer(self.has_relayer);
+        let ends = ends.described(&contracts);
         let found = self.nodes.preconditions(&ends, stage, self.speed, &self.policy).await;
         if stage == Stage::BeforePaying && self.yes {
             check_accepted(found.warnings.iter().map(|(code, _)| *code), &self.policy)?;

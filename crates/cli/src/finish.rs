@@ -212,7 +212,7 @@ pub(crate) fn redeem(args: &RedeemArgs, session: &Session) -> Result<u8, Failure
             _ => kept.signing_key(Leg::Destination, registry, &state, session)?,
         };
         let recovery = LegRecovery::new(&kept.record, Leg::Destination, Some(&secret), registry)?.with_default_key(key);
-        kept.check_evidence(args, recovery.recovery(), registry, &policy, session)?;
+        kept.check_evidence(args, recovery.recovery(), &state.store, (registry, &policy), session)?;
         let leaving = || if kept.order.is_some() { state.write_printed(&kept.id) } else { Ok(()) };
         let context = kept.context(Leg::Destination, &args.own, || args.nodes.connect(registry, session), args.ending.speed(), &policy)?;
         return recovery.finish(kept.warnings.as_ref(), &context, leaving, session);
@@ -289,6 +289,7 @@ fn ending_owner<'s>(
     Ok(TerminalOwner {
         session,
         nodes: Arc::clone(nodes),
+        store: Arc::clone(&state.store),
         speed: ending.speed(),
         refund,
         redeem,

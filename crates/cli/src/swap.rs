@@ -260,7 +260,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         if kept.is_to_be_paid() && !mode.paid {
             let request = kept.swap.request();
             let legs = [&request.source, &request.destination];
-            contracts::check(&nodes, &state.store, flow.registry(), legs, (&id, !mode.yes), session).await?;
+            contracts::check(&nodes, &state.store, flow.registry(), legs, session).await?;
             // A new order was checked when it was created. A copy of the state directory may have made another one since.
             if mode.resume.is_some() {
                 listed::check_unlisted(flow.client(), &state, &kept, session).await?;
@@ -276,6 +276,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<u8, Failure> {
         let owner = TerminalOwner {
             session,
             nodes: Arc::clone(&nodes),
+            store: Arc::clone(&state.store),
             speed: args.ending.speed(),
             refund,
             redeem,

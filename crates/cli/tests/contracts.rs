@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::home::{Home, NOWHERE, said};
 use crate::support::{Fixture, Reply, Seen, Server, Service};
 use crate::terminal;
+use crate::whole::Whole;
 use serde_json::{Value, json};
 
 /// A node of a chain on which every address is a contract with this code.
@@ -116,9 +117,9 @@ fn a_changed_contract_is_noticed_whatever_the_registry_file_is_called() {
     assert_ne!(pinning.described(), before);
 }
 
-/// A deposit that any wallet can pay is shown without a question, so a changed contract has one of its own.
+/// A deposit that any wallet can pay is shown without a question, so a changed contract ends it, whoever reads the output.
 #[test]
-fn a_deposit_is_not_shown_while_nobody_has_agreed_to_a_changed_contract() {
+fn a_deposit_is_not_shown_once_a_contract_has_changed() {
     let home = Home::new("contracts-deposit");
     let mut fixture = Fixture::load("bitcoin-delegate");
     fixture.order["created_at"] = json!(chrono::Utc::now().to_rfc3339());
@@ -138,11 +139,32 @@ fn a_deposit_is_not_shown_while_nobody_has_agreed_to_a_changed_contract() {
         let told = said(&output);
         assert!(output.status.code() == Some(1) && told.contains("contract_changed") && told.contains("CHANGED"), "{told}");
     }
-    let Some(screen) = terminal::answer(&home, &service.base, &resume, &[("go on with the changed contract? [y/N]", "n\n")]) else {
-        return;
-    };
-    assert!(screen.code == 1 && screen.said.contains("nothing was signed now"), "{}", screen.said);
-    assert!(screen.before("go on with").contains("CHANGED: the contract of base_sepolia:usdc"), "{}", screen.said);
+}
+
+/// With another code than the stored one, its secret would never leave: so it is not paid, whoever reads the output.
+#[test]
+fn an_order_whose_contract_has_changed_is_not_paid() {
+    let whole = Whole::new("contract-changed");
+    let server = whole.service.start();
+    whole.create(&server.base);
+    let code = Arc::new(Mutex::new("0x6080".to_owned()));
+    let served = Arc::clone(&code);
+    let node = Server::start(move |seen| answer(seen, "0x2105", &served.lock().unwrap()));
+    let path = |name: &str| whole.home.path.join(name).to_str().unwrap().to_owned();
+    let nodes = whole.home.file("nodes.json", &json!({"base": [node.base]}).to_string());
+    let pin = ["registry", "pin", "--from", &path("registry.json"), "--out", &path("pinned.json"), "--nodes", &nodes];
+    let pinned = whole.home.run(NOWHERE, &pin);
+    assert_eq!(pinned.status.code(), Some(0), "{}", said(&pinned));
+    *code.lock().unwrap() = "0x6081".to_owned();
+    let resume: Vec<_> = whole.resume.iter().map(String::as_str).chain(["--nodes", &nodes]).collect();
+    let output = whole.home.run(&server.base, &resume);
+    let is_refused = |said: &str| said.contains("CHANGED") && said.contains("a pinned contract has changed");
+    assert!(!output.status.success() && is_refused(&said(&output)), "{}", said(&output));
+    let read: Vec<_> = resume.into_iter().filter(|argument| *argument != "--yes").collect();
+    if let Some(screen) = terminal::answer(&whole.home, &server.base, &read, &[]) {
+        assert!(screen.code != 0 && is_refused(&screen.said), "{}", screen.said);
+    }
+    assert!(server.seen().iter().all(|seen| seen.method != "PATCH"));
 }
 
 /// The lock of the store cannot be taken, as in a read-only directory.

@@ -18,6 +18,10 @@ use crate::nodes::Nodes;
 /// The maximum length of a fact in characters. Facts are hashes, addresses and versions.
 const MAX_FACT: usize = 200;
 
+/// The facts of a description that say nothing about the code that runs. Others can change some of them at any time: on Solana anybody may
+/// extend a program, which is a deployment of the same code. If that held a secret back, a solver could keep the owner from redeeming.
+const BESIDE_CODE: [&str; 4] = ["deploy_slot", "newest_version", "upgrade_authority", "upgrade_capability"];
+
 /// Facts about the contract that holds an asset's swaps: the hash of its code, its version, its token, and who may upgrade it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
@@ -177,6 +181,24 @@ impl Contracts {
             (old != new).then(|| ContractChange { asset: id.to_owned(), fact: name.clone(), old, new })
         };
         names.into_iter().filter_map(change).collect()
+    }
+
+    /// Requires that an asset's contract runs the code of its stored description. What surrounds the code is not compared.
+    ///
+    /// # Errors
+    ///
+    /// [`NodeError::Refused`] with [`Code::CannotBeJudged`] at `/destination` if it runs another one, and the errors of
+    /// [`Nodes::describe`].
+    pub(crate) async fn check_code<T: Transport>(&self, nodes: &Nodes<T>, asset: &Asset) -> Result<(), NodeError> {
+        let changes = self.changes(asset, &nodes.describe(asset).await?);
+        // A fact that an older version did not store has not changed.
+        match changes.iter().find(|change| change.old.is_some() && !BESIDE_CODE.contains(&change.fact.as_str())) {
+            Some(change) => {
+                let reason = format!("the contract of {change}: inspect it, and pin it again if the swap can go on");
+                Err(Refusal::new(Code::CannotBeJudged, "/destination").with_reason(reason).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Reads the contracts of assets from their chains, and compares them with the stored descriptions. Assets whose chain is not connected

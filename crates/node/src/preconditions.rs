@@ -15,6 +15,7 @@ use countersign_transport::{Chains as _, Transport};
 use futures_util::future::join_all;
 
 use crate::config::Endpoints;
+use crate::contracts::Contracts;
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
 use crate::prepare::Bid;
@@ -32,6 +33,7 @@ pub struct Ends<'a> {
     #[cfg(feature = "tron")]
     permission: Option<&'a countersign::tron::Permission>,
     has_relayer: bool,
+    contracts: Option<&'a Contracts>,
 }
 
 /// An asset of an order, and what the order's registry pins under its id.
@@ -78,6 +80,7 @@ impl<'a> Ends<'a> {
             #[cfg(feature = "tron")]
             permission: None,
             has_relayer: false,
+            contracts: None,
         }
     }
 
@@ -105,6 +108,7 @@ impl<'a> Ends<'a> {
             #[cfg(feature = "tron")]
             permission: None,
             has_relayer: false,
+            contracts: None,
         }
     }
 
@@ -144,6 +148,14 @@ impl<'a> Ends<'a> {
         self
     }
 
+    /// Sets the stored descriptions of contracts, with which the HTLC of the destination is compared before the secret leaves. One that
+    /// they do not have is not asked about.
+    #[must_use]
+    pub const fn described(mut self, contracts: &'a Contracts) -> Self {
+        self.contracts = Some(contracts);
+        self
+    }
+
     /// Sets whether the service's relayer may redeem, so that the owner's account need not pay the fee.
     #[must_use]
     pub const fn with_relayer(mut self, is_allowed: bool) -> Self {
@@ -167,6 +179,8 @@ pub(crate) struct End<'a> {
     pub(crate) permission: Option<&'a countersign::tron::Permission>,
     /// Whether the service's relayer redeems where that account has no coins.
     has_relayer: bool,
+    /// The stored descriptions of contracts.
+    contracts: Option<&'a Contracts>,
     /// What the redemption may offer.
     pub(crate) bid: Bid<'a>,
     /// Once the order is paid, the HTLC holds the payout.
@@ -183,6 +197,7 @@ impl<'a> End<'a> {
             #[cfg(feature = "tron")]
             permission: None,
             has_relayer: false,
+            contracts: None,
             bid: Bid { speed, policy, urgency: Urgency::CanWait },
             stage,
         }
@@ -191,6 +206,7 @@ impl<'a> End<'a> {
     /// Returns whether a precondition is asked at this stage, and about something that is known.
     fn is_asked(&self, item: Precondition) -> bool {
         let is_known = match item {
+            Precondition::Contract => self.contracts.is_some_and(|contracts| contracts.get(self.asset).is_some()),
             Precondition::Receiver => self.receiver.is_some(),
             Precondition::Payout => self.payout.is_some(),
             Precondition::Redeemer => self.redeemer.is_some() && !self.has_relayer,
@@ -299,6 +315,7 @@ impl<T: Transport> Nodes<T> {
             #[cfg(feature = "tron")]
             permission: ends.permission,
             has_relayer: ends.has_relayer,
+            contracts: ends.contracts,
             ..End::of_asset(asset, speed, policy, stage)
         });
         let of_source = |item: &Precondition| {
@@ -364,9 +381,16 @@ impl<T: Transport> Nodes<T> {
         Some(Unmet::of_warning(Precondition::KnownChains, end, Code::SingleProvider, &doubt.to_string()))
     }
 
+    async fn ask(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
+        match end.contracts.filter(|_| item == Precondition::Contract) {
+            Some(contracts) => contracts.check_code(self, end.asset).await.map(|()| Vec::new()),
+            None => self.ask_precondition(item, end).await,
+        }
+    }
+
     async fn ask_all(&self, questions: Vec<(Precondition, End<'_>)>) -> Preconditions {
         let asked = questions.into_iter().filter(|(item, end)| end.is_asked(*item) && self.has(end.asset.chain_name()));
-        let answers = join_all(asked.map(async |(item, end)| (item, end, self.ask_precondition(item, &end).await))).await;
+        let answers = join_all(asked.map(async |(item, end)| (item, end, self.ask(item, &end).await))).await;
         let mut found = Preconditions::default();
         for (precondition, end, answer) in answers {
             let chain = end.asset.chain_name().to_owned();

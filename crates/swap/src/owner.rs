@@ -16,7 +16,7 @@ use countersign_client::driver::{
 use countersign_client::rescue::derived_key;
 use countersign_client::{OrderId, Transport as _};
 use countersign_json::objects;
-use countersign_node::{Attempt, Ends, NodeError, Nodes, SettlementKey, Speed};
+use countersign_node::{Attempt, Contracts, Ends, NodeError, Nodes, SettlementKey, Speed};
 use countersign_store::rescue::Rescue;
 use futures_util::future::{Either, select};
 
@@ -288,7 +288,9 @@ impl HostOwner {
     /// Asks what must hold at a stage of an order, and returns what the owner should know about it.
     async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<Vec<(Code, String)>, OwnerError> {
         let account = self.options.account(ends.destination_chain(), &self.registry);
-        let ends = ends.redeemed_by(account).with_relayer(self.options.relayer);
+        let bytes = self.store.run(|store| store.contracts()).await.map_err(unavailable)?;
+        let contracts = bytes.map(|bytes| Contracts::from_json(&bytes)).transpose()?.unwrap_or_default();
+        let ends = ends.redeemed_by(account).with_relayer(self.options.relayer).described(&contracts);
         let mut found = self.nodes.preconditions(&ends, stage, self.options.speed, &self.policy).await;
         let warnings = std::mem::take(&mut found.warnings);
         found.check().map_err(of_node)?;

@@ -11,12 +11,13 @@ use countersign::{
 use countersign_client::Http;
 use countersign_client::driver::{Chains as _, OrderState};
 use countersign_node::{Ends, Nodes};
+use countersign_store::Store;
 
 use super::{Kept, RedeemArgs};
 use crate::consent::{self, Question};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::{amount, service, show};
+use crate::{amount, contracts, service, show};
 
 impl Kept {
     /// Requires that the endpoints of the destination chain prove the solver's payment, where it is connected, and that the redemption can
@@ -25,8 +26,8 @@ impl Kept {
         &self,
         args: &RedeemArgs,
         recovery: &Recovery,
-        registry: &Registry,
-        policy: &Policy,
+        store: &Store,
+        (registry, policy): (&Registry, &Policy),
         session: &Session,
     ) -> Result<(), Failure> {
         let chain = Leg::Destination.of(&self.record).asset.chain();
@@ -39,7 +40,7 @@ impl Kept {
         }
         let policy = self.order.as_ref().and_then(|order| order.pins.as_ref()).map_or(policy, |pins| &pins.policy);
         let held = self.check_held(&nodes, registry, policy, session);
-        let failure = match held.and_then(|()| self.check_success(args, &nodes, recovery, (registry, policy), session)) {
+        let failure = match held.and_then(|()| self.check_success(args, &nodes, recovery, store, (registry, policy), session)) {
             // A statement of the service alone does not release the secret.
             Ok(()) if self.terms.is_none() && !args.without_evidence => return self.confirm_stated(registry, session),
             Ok(()) => return Ok(()),
@@ -86,6 +87,7 @@ impl Kept {
         args: &RedeemArgs,
         nodes: &Nodes<Http>,
         recovery: &Recovery,
+        store: &Store,
         (registry, policy): (&Registry, &Policy),
         session: &Session,
     ) -> Result<(), Failure> {
@@ -100,7 +102,9 @@ impl Kept {
         let payer = account(&["sponsor", "sender"], &swap.redeemer)?;
         let rent_sponsor = account(&["rent_sponsor"], &swap.initiator)?;
         let permission = if is_offline { signing.wallet.permission()? } else { None };
+        let contracts = contracts::kept(store)?;
         let ends = Ends::of_record(&self.record, registry).redeemed_by(Some(&payer)).under_permission(permission.as_ref());
+        let ends = ends.described(&contracts);
         service::run(session, async {
             nodes.preconditions(&ends, stage, args.ending.speed(), policy).await.check()?;
             if is_offline {

@@ -60,6 +60,7 @@ preconditions! {
     FinalityMark = "finality_mark", "the endpoints serve the mark that the finality rule needs", [BeforePaying];
     LowerHeight = "lower_height", "the endpoints show the height of the chain below, if a contract may count its blocks", [BeforePaying];
     NodeVersion = "node_version", "the nodes know the newest rules of their chain", [BeforePaying];
+    Contract = "contract", "the HTLC runs the code that it had when the order was paid", [BeforeSecret, BeforeHandingOut];
     Decimals = "decimals", "the token has the decimals of the registry", [BeforePaying];
     Mint = "mint", "the token lets the whole amount be paid out", [BeforePaying, BeforeSecret, BeforeHandingOut];
     Receiver = "receiver", "the receiver can be paid", [BeforePaying, BeforeSecret, BeforeHandingOut];
@@ -82,8 +83,9 @@ mod tests {
     #[test]
     fn what_can_change_is_asked_at_both_stages() {
         let at = |stage| Precondition::ALL.iter().filter(|item| item.is_asked(stage)).map(|item| item.name()).collect::<Vec<_>>();
-        assert_eq!(at(Stage::BeforePaying).len(), Precondition::ALL.len());
-        assert_eq!(at(Stage::BeforeSecret), ["pinned_asset", "mint", "receiver"]);
-        assert_eq!(at(Stage::BeforeHandingOut), ["pinned_asset", "mint", "receiver", "payout", "redeemer"]);
+        // Before an order is paid, its contracts are compared with their stored descriptions on both legs.
+        assert_eq!(at(Stage::BeforePaying).len() + 1, Precondition::ALL.len());
+        assert_eq!(at(Stage::BeforeSecret), ["pinned_asset", "contract", "mint", "receiver"]);
+        assert_eq!(at(Stage::BeforeHandingOut), ["pinned_asset", "contract", "mint", "receiver", "payout", "redeemer"]);
     }
 }

@@ -1,15 +1,15 @@
 //! Tests the preconditions for paying an order, and for sending its secret.
 
-use countersign::starknet::{Felt, read};
+use countersign::starknet::{Felt, address::from_account, read};
 use countersign::{
     Policy, U256,
     evidence::{Precondition, Stage},
 };
-use countersign_node::{Ends, Speed};
+use countersign_node::{Contracts, Ends, Speed};
 use countersign_testkit::registry;
 use serde_json::{Value, json};
 
-use super::wallet::{chain, recovery};
+use super::wallet::{chain, recovery, verified_order};
 use crate::starknet::fake::{Chain, halves, hex, nodes};
 
 /// The record of an order whose destination is on Starknet.
@@ -71,6 +71,49 @@ async fn a_token_that_says_it_is_paused_or_has_frozen_the_receiver_is_not_paid_f
                 let expected = expected.filter(|(item, _)| is_enough && item.is_asked(stage));
                 assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{selector:?} {hosts:?} {stage:?}");
             }
+        }
+    }
+}
+
+/// The class that a reading has seen is forgotten at a restart. The description that was stored before the payment is not.
+#[tokio::test(start_paused = true)]
+async fn a_class_that_is_replaced_after_the_payment_holds_the_secret_back_also_after_a_restart() {
+    let record = record();
+    let asset = registry().asset(record.destination_swap.asset.as_str()).unwrap();
+    let mut contracts = Contracts::default();
+    contracts.insert(asset, nodes(chain(), 3).describe(asset).await.unwrap());
+    let of_class = |class: u64| Chain { class, ..chain() };
+    for stage in [Stage::BeforeSecret, Stage::BeforeHandingOut] {
+        for (class, expected) in [(chain().class, vec![]), (chain().class + 1, vec![(Precondition::Contract, "cannot_be_judged")])] {
+            let ends = Ends::of_record(&record, registry()).described(&contracts);
+            let found = nodes(of_class(class), 3).preconditions(&ends, stage, Speed::Normal, &Policy::default()).await;
+            let unmet: Vec<_> = found.unmet.iter().map(|unmet| (unmet.precondition, unmet.error.code().name())).collect();
+            assert_eq!(unmet, expected, "{stage:?}");
+        }
+    }
+}
+
+/// An HTLC that is frozen pays nobody: not the receiver of the destination, at any stage, and no refund of the source.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_has_frozen_the_htlc_is_not_paid_for_and_holds_the_secret_back() {
+    let order = verified_order();
+    let pinned = registry().assets().into_iter().filter(|asset| asset.chain_name() == "starknet");
+    let htlcs: Vec<_> = pinned.filter_map(|asset| from_account(asset.htlc.as_ref()?)).map(|htlc| json!([hex(htlc)])).collect();
+    for selector in [read::IS_BLACKLISTED, read::IS_FROZEN] {
+        for (hosts, is_enough) in [(TWO, true), (ONE, false)] {
+            let htlcs = htlcs.clone();
+            let frozen = move |method: &str, params: &Value| {
+                let request = &params["request"];
+                let is_asked = request["entry_point_selector"] == hex(selector) && htlcs.contains(&request["calldata"]);
+                (method == "starknet_call" && is_asked).then(|| json!(["0x1"]))
+            };
+            let expected = if is_enough { vec![(Precondition::Receiver, "receiver_not_payable")] } else { vec![] };
+            for stage in [Stage::BeforePaying, Stage::BeforeSecret, Stage::BeforeHandingOut] {
+                assert_eq!(unmet(chain(), hosts, stage, None, frozen.clone()).await, expected, "{hosts:?} {stage:?}");
+            }
+            let lying = chain().lying(move |host, method, params| if hosts.contains(&host) { frozen(method, params) } else { None });
+            let prepared = nodes(lying, 3).prepare(&order, "starknet", "", Speed::Normal, &Policy::default()).await;
+            assert_eq!(prepared.err().map(|error| error.code().name()), is_enough.then_some("receiver_not_payable"), "{hosts:?}");
         }
     }
 }

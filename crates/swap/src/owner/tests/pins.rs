@@ -51,3 +51,46 @@ fn the_release_asks_about_the_pins_of_the_order() {
         }
     }
 }
+
+/// The code of the destination's HTLC is compared with its stored description, before the secret leaves.
+#[test]
+fn the_release_compares_the_contract_with_its_stored_description() {
+    let (record, pins) = (OrderRecord::from_json(&document("/order")).unwrap(), registry());
+    let asset = pins.asset(record.destination_swap.asset.as_str()).unwrap();
+    let htlc = asset.htlc.as_ref().unwrap().bytes().iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"));
+    let node = |asked: &crate::need::HttpRequest, code: &str| {
+        let answer = |call: &Value| {
+            let result = match call["method"].as_str().unwrap() {
+                "eth_chainId" => json!("0xa4b1"),
+                "eth_getBlockByNumber" => {
+                    json!({"number": "0x10", "hash": format!("0x{}", "11".repeat(32)), "timestamp": "0x6553f100", "l1BlockNumber": "0x1"})
+                }
+                "eth_getCode" if call["params"][0].as_str().is_some_and(|of| of.eq_ignore_ascii_case(&htlc)) => json!(code),
+                _ => json!("0x"),
+            };
+            json!({"jsonrpc": "2.0", "id": call["id"], "result": result})
+        };
+        let body: Value = serde_json::from_slice(asked.body.as_ref().unwrap()).unwrap();
+        let body = body.as_array().map_or_else(|| answer(&body), |calls| calls.iter().map(answer).collect());
+        Reply::Response { status: 200, headers: Vec::new(), body: body.to_string().into_bytes() }
+    };
+    let reply = |need: &Need, code: &str| match &need.ask {
+        Ask::Http(asked) => node(asked, code),
+        other => panic!("{other:?}"),
+    };
+    let first = owner(BOTH, "");
+    let described = run(&first.host, first.nodes.describe(asset), |need| reply(need, "0x6080")).unwrap();
+    let mut contracts = Contracts::default();
+    contracts.insert(asset, described);
+    for (is_stored, code, is_released) in [(false, "0x6081", true), (true, "0x6080", true), (true, "0x6081", false)] {
+        let mut owner = owner(BOTH, "");
+        let file = is_stored.then(|| ("contracts.json".to_owned(), contracts.to_file().into()));
+        owner.store = HostStore::open(owner.host.clone(), HostDisk::new(file, "here")).unwrap();
+        let released = run(&owner.host, owner.check_release(&record, &pins), |need| reply(need, code));
+        let refused = released.err().map(|error| match error {
+            OwnerError::Refused(refusal) => refusal.code(),
+            other => panic!("{other}"),
+        });
+        assert_eq!(refused, (!is_released).then_some(Code::CannotBeJudged), "{is_stored} {code}");
+    }
+}
