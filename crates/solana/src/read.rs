@@ -42,6 +42,7 @@ use solana_hash::Hash;
 use crate::address::{self, Address, TOKEN_PROGRAM};
 use crate::htlc::{Htlc, HtlcAccount, SolanaGeneration, Token};
 pub use crate::reader::SwapHistory;
+pub(crate) use effect::error;
 pub use effect::{ExecutedInstruction, InstructionPlace, TransactionEffect};
 pub(crate) use mint::requires_memo;
 pub use mint::{Mint, mint};

@@ -325,8 +325,19 @@ fn what_a_node_says_is_parsed_strictly() {
     // An instruction that calls another and again another, without end.
     let mut endless = shown.answer("base64");
     let instruction = endless["meta"]["innerInstructions"][0]["instructions"][0].clone();
-    set(&mut endless, &format!("{group}/instructions"), vec![instruction; 513].into());
+    set(&mut endless, &format!("{group}/instructions"), vec![instruction.clone(); 513].into());
     assert_eq!(parse(&endless).unwrap_err().code(), Code::WrongType);
+    // The time to decode base58 grows with the square of its length. What is too long for the HTLC is not decoded at all.
+    for (characters, most) in [(4_096, 4), (1_024, 64), (362, 512)] {
+        for count in [most, most + 1] {
+            let mut long = shown.answer("base64");
+            let mut list = vec![instruction.clone(); count];
+            list.iter_mut().for_each(|each| each["data"] = json!("1".repeat(characters)));
+            list.extend((count < most.min(500)).then(|| json!({"programIdIndex": 0, "accounts": [], "data": "1".repeat(4_097)})));
+            set(&mut long, &format!("{group}/instructions"), list.into());
+            assert_eq!(parse(&long).err().map(|refusal| refusal.code()), (count > most).then_some(Code::WrongType), "{characters} {count}");
+        }
+    }
     let mut other = shown.answer("base64");
     other["transaction"][1] = json!("base58");
     assert_eq!(parse(&other).unwrap_err().location(), "/transaction/0");

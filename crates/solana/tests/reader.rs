@@ -129,7 +129,7 @@ fn an_ended_swap_takes_two_rounds() {
             assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), [4, 3], "{form}");
         }
         let Reading { outcome, rounds } = read(&Chain::empty(&terms), &terms);
-        assert_eq!((outcome.unwrap().output().state.clone(), rounds.len()), (HtlcState::Absent, 1), "{form}");
+        assert_eq!((outcome.unwrap().output().state.clone(), rounds.len()), (HtlcState::Absent, 2), "{form}: the node's oldest block");
     }
 }
 

@@ -1,13 +1,13 @@
 //! The terms of both sides of a swap, as they were verified.
 
-use countersign_chains::{Account, ChainProfile, Family, Network, Pace};
+use countersign_chains::{Account, ChainProfile, Family, Network, Pace, UnixTime};
 use ruint::aliases::U256;
 
 use crate::json::At;
 use crate::report::{Code, Refusal, TypedValue, Warnings};
 use crate::trust::{Asset, Generation, Registry};
 use crate::verify::{Leg, LegParties, OrderContext, RecordParties, stated_parties};
-use crate::wire::{AssetId, OrderRecord, RecordFee, SecretHash, SwapRecord};
+use crate::wire::{AssetId, OrderRecord, RecordFee, RecordTime, SecretHash};
 
 /// What one HTLC of a swap must hold, from a record that was verified against the owner's request, the response and the
 /// registry.
@@ -47,6 +47,8 @@ pub struct HtlcTerms {
     pub timelock: u64,
     /// SHA-256 of the secret.
     pub secret_hash: SecretHash,
+    /// When the order was created, by its record: nothing of this HTLC is older. `None` if the record does not state it.
+    pub created_at: Option<UnixTime>,
 }
 
 /// The terms of both sides of a swap. They never change: a later record with other terms is refused
@@ -87,10 +89,11 @@ impl HtlcTerms {
     pub fn stated(record: &OrderRecord, leg: Leg, registry: &Registry) -> Result<Self, Refusal> {
         let swap = leg.of(record);
         let asset = leg.pinned(swap, registry)?;
-        Ok(Self::new(asset, swap, stated_parties(asset, record, leg)?))
+        Ok(Self::new(asset, record, leg, stated_parties(asset, record, leg)?))
     }
 
-    fn new(asset: &Asset, swap: &SwapRecord, (initiator, redeemer, swap_id_recomputed): LegParties) -> Self {
+    fn new(asset: &Asset, record: &OrderRecord, leg: Leg, (initiator, redeemer, swap_id_recomputed): LegParties) -> Self {
+        let swap = leg.of(record);
         Self {
             chain: asset.chain_name().to_owned(),
             family: asset.chain.family(),
@@ -108,6 +111,7 @@ impl HtlcTerms {
             amount: swap.amount,
             timelock: swap.timelock,
             secret_hash: swap.secret_hash,
+            created_at: record.created_at.as_ref().and_then(RecordTime::time),
         }
     }
 
@@ -187,8 +191,8 @@ fn changed(member: &str, was: impl Into<TypedValue>, is: impl Into<TypedValue>) 
 pub(crate) fn collect(order: &OrderContext<'_>, record: &OrderRecord, [source, destination]: RecordParties) -> VerifiedTerms {
     VerifiedTerms {
         order_id: order.order_id.to_ascii_lowercase(),
-        source: HtlcTerms::new(order.source, &record.source_swap, source),
-        destination: HtlcTerms::new(order.destination, &record.destination_swap, destination),
+        source: HtlcTerms::new(order.source, record, Leg::Source, source),
+        destination: HtlcTerms::new(order.destination, record, Leg::Destination, destination),
         affiliate_fees: record.affiliate_fees.clone(),
     }
 }

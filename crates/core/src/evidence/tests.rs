@@ -41,6 +41,7 @@ fn leg() -> HtlcTerms {
         amount: U256::from(1_000),
         timelock: 100,
         secret_hash: SecretHash([7; 32]),
+        created_at: None,
     }
 }
 

@@ -85,7 +85,7 @@ impl<T: Transport> SolanaChain<'_, T> {
     pub(crate) async fn check_offline(&self, recovery: &Recovery, rent_sponsor: &str) -> Result<(), NodeError> {
         let found = self.judged::<_, Settlement>(&SettlementQuery::new(self.connection.network, recovery)).await?;
         let refuse = |at: &'static str, why: &str| Refusal::new(Code::ReceiverNotPayable, at).with_reason(why.to_owned());
-        if found.needs_token_account {
+        if found.new_token_account.is_some() {
             let why = "the payee has no token account, and a redemption built from a wallet context does not create one: create the account \
                        first, or build the redemption from the chain";
             return Err(refuse("/wallet", why).into());
@@ -114,7 +114,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         if let Some(sponsor) = found.sponsor {
             recovery = recovery.with_sponsor(sponsor);
         }
-        if found.needs_token_account {
+        if found.new_token_account.is_some() {
             recovery = recovery.with_token_account();
         }
         let mut context = self.context(&[payer, recovery.swap_account()], bid.speed).await?;
@@ -130,8 +130,8 @@ impl<T: Transport> SolanaChain<'_, T> {
         }
         let unsigned = recovery.prepare(context.sent_by(payer))?;
         let mut query = PreflightQuery::for_recovery(network, &unsigned)?;
-        if found.needs_token_account {
-            query = query.with_new_token_account();
+        if let Some(length) = found.new_token_account {
+            query = query.with_new_account(length);
         }
         bid.urgency.unless_unknown(self.judged::<_, PreflightCheck>(&query).await, NodeError::is_refused)?;
         match unsigned.payloads().transaction.as_ref().filter(|_| offered < asked) {

@@ -7,7 +7,7 @@ use countersign::{
     Code, Policy,
     evidence::{Precondition, Stage},
 };
-use countersign_node::{Ends, Preconditions, Speed};
+use countersign_node::{Contracts, Ends, Preconditions, Speed};
 use serde_json::json;
 
 use crate::solana::fake::{Account, Chain, FORMS, case, nodes, swap_of, system_account, terms, token_account};
@@ -97,6 +97,55 @@ async fn a_frozen_receiver_holds_the_secret_back() {
     }
 }
 
+/// A chain on which the program has this code, deployed in this slot by this authority.
+fn deployed(form: &str, code: &[u8], slot: u64, authority: u8) -> Chain {
+    let (htlc, _) = swap_of(&terms(form).destination);
+    let loader: Address = "BPFLoaderUpgradeab1e11111111111111111111111".parse().unwrap();
+    let program = [&[2, 0, 0, 0][..], &[0x44; 32]].concat();
+    let data = [&[3, 0, 0, 0], slot.to_le_bytes().as_slice(), &[1], &[authority; 32], code].concat();
+    let mut chain = chain(form);
+    for (address, data) in [(htlc.program, program), (Address::from([0x44; 32]), data)] {
+        chain.accounts.insert(address, Account { lamports: 1, owner: loader, data });
+    }
+    chain
+}
+
+/// The authority replaces the program once the order is paid, so that its redemption would fail. Anybody may extend a program, which
+/// deploys the same code: that holds nothing back.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_replaced_after_the_payment_holds_the_secret_back() {
+    let form = FORMS[0];
+    let record = record(form);
+    let asset = case(form).registry.asset(record.destination_swap.asset.as_str()).unwrap();
+    let mut contracts = Contracts::default();
+    contracts.insert(asset, nodes(deployed(form, b"code", 7, 1), 3, form).describe(asset).await.unwrap());
+    let ask = async |chain: Chain, stage: Stage| {
+        let ends = Ends::of_record(&record, case(form).registry).described(&contracts);
+        unmet(&nodes(chain, 3, form).preconditions(&ends, stage, Speed::Normal, &Policy::default()).await)
+    };
+    for stage in [Stage::BeforeSecret, Stage::BeforeHandingOut] {
+        assert_eq!(ask(deployed(form, b"code", 7, 1), stage).await, []);
+        assert_eq!(ask(deployed(form, b"code\0\0", 8, 2), stage).await, []);
+        for chain in [deployed(form, b"c0de", 8, 1), chain(form)] {
+            assert_eq!(ask(chain, stage).await, [(Precondition::Contract, "cannot_be_judged")], "{stage:?}");
+        }
+        // One endpoint of three neither hides a change nor makes one up, and what nobody shows is no yes.
+        for (code, lie, expected) in [(b"c0de", b"code", vec![(Precondition::Contract, "cannot_be_judged")]), (b"code", b"c0de", vec![])] {
+            let other = deployed(form, lie, 7, 1);
+            let lying = deployed(form, code, 7, 1).lying(move |host, method, params| {
+                let call = json!({"id": 0, "method": method, "params": params});
+                (host == "a.example").then(|| other.reply_to(host, &call)["result"].take())
+            });
+            assert_eq!(ask(lying, stage).await, expected, "{stage:?}");
+        }
+        let silent = deployed(form, b"code", 7, 1).lying(|host, _, params| {
+            let is_code = params[0][0] == json!(Address::from([0x44; 32]).to_string());
+            (host != "a.example" && is_code).then(|| json!({"error": {"code": 429, "message": "Too many requests"}}))
+        });
+        assert_eq!(ask(silent, stage).await, [(Precondition::Contract, "node_disagree")], "{stage:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_account_below_its_rent_is_no_receiver() {
     let form = FORMS[0];
@@ -152,6 +201,23 @@ async fn the_account_that_redeems_has_lamports() {
         let mut chain = chain(form);
         chain.accounts.insert(PAYER, system_account(900_000));
         assert_eq!(unmet(&ask(chain, form, Stage::BeforePaying).await), [(Precondition::Redeemer, "insufficient_funds")], "{form}");
+    }
+}
+
+/// A new account of Token-2022 has 170 bytes or more, and its payer is asked for the rent of them all: (128 + bytes) * 6,960 lamports.
+#[tokio::test(start_paused = true)]
+async fn the_account_that_redeems_has_the_rent_of_the_whole_new_account() {
+    let form = FORMS[1];
+    let token = swap_of(&terms(form).destination).0.token.unwrap();
+    for (extensions, length) in [(&[][..], 170), (&[&[1, 0, 108, 0][..], &[0; 108]].concat(), 182)] {
+        let needed = 890_880 + 10_000 + (128 + length) * 6_960;
+        for (lamports, is_enough) in [(needed, true), (needed - 1, false)] {
+            let mut chain = chain(form);
+            chain.accounts.insert(token.mint, mint(TOKEN_2022_PROGRAM, 6, extensions));
+            chain.accounts.insert(PAYER, system_account(lamports));
+            let found = unmet(&ask(chain, form, Stage::BeforePaying).await);
+            assert_eq!(!found.contains(&(Precondition::Redeemer, "insufficient_funds")), is_enough, "{length}: {found:?}");
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use solana_message::VersionedMessage;
 use solana_message::compiled_instruction::CompiledInstruction;
 use solana_signature::Signature;
 
-use super::transaction::{ChainInstruction, instruction_data};
+use super::transaction::{ChainInstruction, MAX_DATA_TEXT, instruction_data};
 use crate::address::{self, Address};
 use crate::encoding;
 
@@ -18,6 +18,9 @@ use crate::encoding;
 const MAX_TEXT: usize = encoding::MAX_BYTES_V1.div_ceil(3) * 4;
 /// Maximum number of instructions in one transaction, inner ones included.
 const MAX_INSTRUCTIONS: usize = 512;
+/// How much is decoded from base58 in one transaction: the sum of the squares of the numbers of characters, because the time grows with the
+/// square. It is enough for four instructions of the longest text, or for a thousand of 256 characters.
+const MAX_DECODED: usize = 4 * MAX_DATA_TEXT * MAX_DATA_TEXT;
 /// Maximum number of accounts in one transaction.
 const MAX_KEYS: usize = 256;
 
@@ -72,11 +75,7 @@ impl TransactionEffect {
         let sent = if matches!(payload.value(), Value::Array(_)) { Sent::from_bytes(&payload)? } else { Sent::from_json(&payload)? };
         let Sent { signature, keys, loaded, instructions: own } = sent;
         let meta = meta.object()?;
-        // A cut answer says nothing, so the member must be there.
-        if !meta.keys().any(|key| key == "err") {
-            return Err(meta.at().key("err").refuse(Code::MissingField));
-        }
-        if meta.get("err").is_some() {
+        if error(&meta)?.is_some() {
             return Ok(Self { signature, is_success: false, instructions: Vec::new() });
         }
         let keys = with_loaded(keys, loaded, &meta)?;
@@ -99,6 +98,15 @@ impl TransactionEffect {
         }
         Ok(Self { signature, is_success: true, instructions })
     }
+}
+
+/// Returns why a transaction failed; `None` if it succeeded.
+///
+/// # Errors
+///
+/// [`Code::MissingField`] without the member `err`, because an answer that was cut says nothing.
+pub(crate) fn error<'p, 'v>(members: &Members<'p, 'v>) -> Result<Option<Cursor<'p, 'v>>, Refusal> {
+    if members.keys().any(|key| key == "err") { Ok(members.get("err")) } else { Err(members.at().key("err").refuse(Code::MissingField)) }
 }
 
 /// What was sent, as far as the effect needs it.
@@ -198,10 +206,12 @@ fn with_loaded(mut keys: Vec<Address>, named: [usize; 2], meta: &Members<'_, '_>
     Ok(keys)
 }
 
-/// Reads instructions up to their maximum number.
+/// Reads instructions up to their maximum number, and up to what is decoded of them.
 #[derive(Default)]
 struct Instructions {
     count: usize,
+    /// What was decoded: see [`MAX_DECODED`].
+    decoded: usize,
 }
 
 impl Instructions {
@@ -211,19 +221,26 @@ impl Instructions {
         if self.count > MAX_INSTRUCTIONS {
             return Err(list.at().refuse(Code::WrongType).with_expected(format!("at most {MAX_INSTRUCTIONS} instructions")));
         }
-        instructions.map(|cursor| instruction(&cursor)).collect()
+        instructions.map(|cursor| self.instruction(&cursor)).collect()
     }
-}
 
-fn instruction(cursor: &Cursor<'_, '_>) -> Result<CompiledInstruction, Refusal> {
-    let members = cursor.object()?;
-    let index = |cursor: &Cursor<'_, '_>| u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
-    let accounts = members.need("accounts")?;
-    let accounts = accounts.array()?.take(MAX_KEYS).map(|cursor| index(&cursor)).collect::<Result<Vec<_>, _>>()?;
-    let data = members.need("data")?;
-    // Data that is too long for an instruction of the HTLC is read as empty data, which is not an instruction of the HTLC either.
-    let data = instruction_data(data.text()?).unwrap_or_default();
-    Ok(CompiledInstruction { program_id_index: index(&members.need("programIdIndex")?)?, accounts, data })
+    fn instruction(&mut self, cursor: &Cursor<'_, '_>) -> Result<CompiledInstruction, Refusal> {
+        let members = cursor.object()?;
+        let index = |cursor: &Cursor<'_, '_>| u8::try_from(cursor.integer()?).map_err(|_| cursor.refuse(Code::NumberTooLarge));
+        let accounts = members.need("accounts")?;
+        let accounts = accounts.array()?.take(MAX_KEYS).map(|cursor| index(&cursor)).collect::<Result<Vec<_>, _>>()?;
+        let data = members.need("data")?;
+        let text = data.text()?;
+        if text.len() <= MAX_DATA_TEXT {
+            self.decoded = self.decoded.saturating_add(text.len().saturating_mul(text.len()));
+        }
+        if self.decoded > MAX_DECODED {
+            return Err(data.at().refuse(Code::WrongType).with_expected("fewer instructions with long data"));
+        }
+        // Data that is too long for an instruction of the HTLC is read as empty data, which is not an instruction of the HTLC either.
+        let data = instruction_data(text).unwrap_or_default();
+        Ok(CompiledInstruction { program_id_index: index(&members.need("programIdIndex")?)?, accounts, data })
+    }
 }
 
 /// Groups of instructions, each with the index of the instruction that called them.

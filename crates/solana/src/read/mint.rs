@@ -24,6 +24,8 @@ pub struct Mint {
     pub restrictions: Vec<&'static str>,
     /// What others may do to the tokens, or switch on, at any time.
     pub powers: Vec<&'static str>,
+    /// The bytes of a new associated token account. On Token-2022 its owner is immutable, and it has an extension for some of the mint's.
+    pub account_length: usize,
 }
 
 /// Decodes a mint. `program` is the program that owns the account.
@@ -39,7 +41,9 @@ pub fn mint(program: Address, data: &[u8]) -> Result<Mint, Unclear> {
         _ => return Err(Unclear("the account does not belong to a token program")),
     };
     let (Some(&decimals), Some(1), true) = (data.get(44), data.get(45), is_whole) else { return Err(unknown) };
-    let mut mint = Mint { decimals, restrictions: Vec::new(), powers: Vec::new() };
+    // The kind of the account, and the type and length of the extension "immutable owner", which has no value.
+    let account_length = if program == TOKEN_2022_PROGRAM { EXTENSIONS + 4 } else { KIND_AT };
+    let mut mint = Mint { decimals, restrictions: Vec::new(), powers: Vec::new(), account_length };
     if part::<4>(data, 46..50) != Some([0; 4]) {
         mint.powers.push("freeze the receiver's account");
     }
@@ -60,6 +64,14 @@ impl Mint {
         let cut = Unclear("an extension of the mint has another length than it should");
         let account = |at: usize| part::<32>(value, at..at.saturating_add(32)).ok_or(cut);
         let is_set = |at: usize| Ok::<_, Unclear>(account(at)? != [0; 32]);
+        // The account's own part of it: withheld fees, a mark of tokens that stay or can be paused, whether a hook runs.
+        let of_account = match kind {
+            1 => 4 + 8,
+            9 | 26 => 4,
+            14 => 4 + 1,
+            _ => 0,
+        };
+        self.account_length = self.account_length.saturating_add(of_account);
         match kind {
             // The older and the newer fee: the newer one may count from the next epoch.
             1 => {
@@ -98,8 +110,11 @@ impl Mint {
                     self.powers.push("pause all transfers");
                 }
             }
-            // Others change no transfer: metadata, groups, interest that is only shown, confidential transfers.
-            _ => {}
+            // These change no transfer: the authority to close the mint, metadata, groups, interest and multiples that are only
+            // shown, confidential transfers; 12 without an authority.
+            3 | 4 | 10 | 12 | 16 | 18..=25 => {}
+            // What is not known, or is no extension of a mint, may take from a transfer or stop it.
+            _ => self.restrictions.push("has an extension that this version does not know"),
         }
         Ok(())
     }
@@ -170,6 +185,27 @@ mod tests {
         assert_eq!(of(&[(26, [vec![7; 32], vec![0]].concat())]), (0, 1));
         assert_eq!(of(&[(26, [vec![0; 32], vec![1]].concat())]), (1, 0));
         assert_eq!(of(&[(18, vec![7; 64]), (12, vec![7; 32])]), (0, 1));
+        for harmless in [3, 4, 10, 16, 18, 19, 20, 21, 22, 23, 24, 25] {
+            assert_eq!(of(&[(harmless, vec![7; 64])]), (0, 0), "{harmless}");
+        }
+        for unknown in [2, 5, 7, 8, 11, 13, 15, 17, 27, 28, 29, 1_000, u16::MAX] {
+            assert_eq!(of(&[(unknown, vec![7; 64])]), (1, 0), "{unknown}");
+        }
+    }
+
+    /// `ExtensionType::get_required_init_account_extensions` of the token program, and the immutable owner of an associated account.
+    #[test]
+    fn a_new_account_has_the_extensions_that_the_mint_requires() {
+        let of = |extensions: &[(u16, Vec<u8>)]| mint(TOKEN_2022_PROGRAM, &with(extensions)).unwrap().account_length;
+        let mut plain = vec![0; LENGTH];
+        (plain[44], plain[45]) = (6, 1);
+        assert_eq!(mint(TOKEN_PROGRAM, &plain).unwrap().account_length, 165);
+        assert_eq!(mint(TOKEN_2022_PROGRAM, &plain).unwrap().account_length, 170);
+        assert_eq!(of(&[(3, vec![7; 32])]), 170);
+        assert_eq!(of(&[(1, fee(7, [0, 0], [0, 0]))]), 182);
+        // PYUSD has both.
+        assert_eq!(of(&[(1, fee(7, [0, 0], [0, 0])), (14, vec![0; 64])]), 187);
+        assert_eq!(of(&[(9, vec![]), (26, vec![0; 33])]), 178);
     }
 
     #[test]

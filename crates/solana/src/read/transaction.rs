@@ -102,11 +102,14 @@ fn step(instruction: &ChainInstruction, location: &SwapLocation) -> Option<SwapS
     }
 }
 
+/// The longest text of an instruction's data that is decoded.
+pub(super) const MAX_DATA_TEXT: usize = 4_096;
+
 /// Decodes the data of an instruction from base58, the form in which nodes return it. `None` for invalid text, or for more than 4,096
 /// characters, because the time grows with the square of the length.
 #[must_use]
 pub fn instruction_data(text: &str) -> Option<Vec<u8>> {
-    if text.len() > 4_096 { None } else { bs58::decode(text).into_vec().ok() }
+    if text.len() > MAX_DATA_TEXT { None } else { bs58::decode(text).into_vec().ok() }
 }
 
 /// Decodes the bytes of a transaction with a legacy message, or one of version 0 or 1; `None` for anything else, also for a message of

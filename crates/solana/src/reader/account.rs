@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use countersign_core::json::{Cursor, Members};
-use countersign_core::reader::Request;
+use countersign_core::reader::{Fault, Replies, Request};
 use countersign_core::{Code, Refusal};
 
 use super::{MAX_STEP_BACK, key};
@@ -12,6 +12,9 @@ use crate::read::{self, CLOCK, Clock, TokenAccount};
 
 /// The maximum length in bytes of an account's data. Swap accounts, token accounts and the clock have a few hundred, programs have more.
 const MAX_DATA: usize = 3 * 1024 * 1024;
+
+/// The number of bytes of a token account without extensions.
+pub(super) const TOKEN_ACCOUNT: usize = 165;
 
 /// An account with lamports or data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,35 @@ pub(super) struct Accounts {
     pub(super) slot: u64,
     /// The accounts in the order of the request; `None` for one that does not exist.
     pub(super) all: Vec<Option<Account>>,
+}
+
+/// Creates the requests for the rents of an account without data and of a token account without extensions. Rent grows with each byte by the
+/// same amount, so these two tell that of every other account.
+pub(super) fn get_rents() -> [Request; 2] {
+    [0, TOKEN_ACCOUNT].map(|length| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]")))
+}
+
+/// The rents that an endpoint states, in lamports.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rents {
+    /// The rent of an account without data.
+    pub(super) empty: u64,
+    token_account: u64,
+}
+
+impl Rents {
+    /// Reads the replies to [`get_rents`], the first of which is at this place.
+    pub(super) fn read(replies: &Replies<'_>, at: usize) -> Result<Self, Fault> {
+        Ok(Self { empty: replies.json(at)?.integer()?, token_account: replies.json(at.saturating_add(1))?.integer()? })
+    }
+
+    /// Returns the rent of an account with this many bytes.
+    pub(super) fn of(&self, length: usize) -> u64 {
+        let number = |length: usize| u128::try_from(length).unwrap_or(u128::MAX);
+        let grown = u128::from(self.token_account.saturating_sub(self.empty));
+        let more = grown.saturating_mul(number(length)).div_ceil(number(TOKEN_ACCOUNT));
+        self.empty.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    }
 }
 
 /// Creates the request for accounts of a bank that is not older than `min_slot`.
@@ -73,6 +105,11 @@ impl Account {
         self.owner == SYSTEM_PROGRAM && self.data.is_empty()
     }
 
+    /// Returns the bytes of a new associated token account of this mint; `None` if it is not a mint.
+    pub(super) fn new_token_account(&self) -> Option<usize> {
+        read::mint(self.owner, &self.data).ok().map(|mint| mint.account_length)
+    }
+
     /// Decodes a token account; `None` if it is not one.
     pub(super) fn token(&self) -> Option<TokenAccount> {
         read::token_account(self.owner, &self.data).ok()
@@ -95,6 +132,11 @@ impl Accounts {
     /// Returns the account at this place of the request if a program uses it.
     pub(super) fn used(&self, index: usize) -> Option<&Account> {
         self.get(index).filter(|account| !account.is_unused())
+    }
+
+    /// Returns the bytes of a new associated token account of the mint at this place of the request.
+    pub(super) fn new_token_account(&self, mint: usize) -> usize {
+        self.get(mint).and_then(Account::new_token_account).unwrap_or(TOKEN_ACCOUNT)
     }
 
     /// Returns the slot and time of the bank, from the clock, which must be the first account of the request.

@@ -228,6 +228,6 @@ pub(super) fn read_status(cursor: &Cursor<'_, '_>) -> Result<Option<TransactionS
         Some(mark) => mark.text()? == FINALIZED,
         None => false,
     };
-    let (slot, success) = (members.need("slot")?.integer()?, members.get("err").is_none());
+    let (slot, success) = (members.need("slot")?.integer()?, read::error(&members)?.is_none());
     Ok(Some(TransactionStatus::Landed { slot, success, is_finalized }))
 }

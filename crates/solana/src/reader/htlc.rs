@@ -1,5 +1,7 @@
 //! The state of one swap, according to one endpoint.
 
+use std::time::Duration;
+
 use countersign_core::reader::{Fault, Identity, Known, Machine, Replies, Request, Turn};
 use countersign_core::{Code, Finding, HtlcState, HtlcTerms, LockedHtlc, ObservedAt, Refusal, SecretHash, U256, pace};
 
@@ -51,6 +53,8 @@ enum Round {
     Page(Box<Reading>),
     /// Transactions.
     Transactions(Box<Reading>, Vec<Signature>),
+    /// The oldest block that the node has.
+    FirstBlock(Box<Reading>),
     /// Nothing: the reading has ended.
     Over,
 }
@@ -66,6 +70,8 @@ struct Reading {
     /// Some endpoints do not list signatures. They are not needed for an open swap whose account contains all terms.
     signatures: Result<Signatures, Fault>,
     transactions: Transactions,
+    /// The slot of the oldest block that the node has; `None` if it was not asked for.
+    first_block: Option<u64>,
 }
 
 /// Why the state cannot be told yet, or at all.
@@ -74,6 +80,8 @@ enum Pause {
     Page(Request),
     /// Transactions are needed.
     Transactions(Vec<Signature>),
+    /// The oldest block of the node is needed.
+    FirstBlock,
     Fault(Fault),
 }
 
@@ -93,8 +101,9 @@ fn unclear(why: impl Into<String>) -> State {
 impl Machine for Htlc {
     type Subject = HtlcTerms;
     type Output = Finding;
-    // The accounts, older signatures, the transaction that initiated the swap, and twice transactions that show how it ended.
-    const MAX_ROUNDS: usize = 3 + MAX_PAGES;
+    // The accounts, older signatures, the transaction that initiated the swap, twice transactions that show how it ended, and the oldest
+    // block.
+    const MAX_ROUNDS: usize = 4 + MAX_PAGES;
 
     fn start(terms: &HtlcTerms, known: &Known) -> Result<(Self, Vec<Request>), Refusal> {
         let (identity, location) = (identity(&terms.network)?, SwapLocation::new(terms)?);
@@ -126,6 +135,10 @@ impl Machine for Htlc {
                 reading.transactions.add(asked, replies);
                 reading
             }
+            Round::FirstBlock(mut reading) => {
+                reading.first_block = Some(replies.json(0)?.integer()?);
+                reading
+            }
             Round::Over => return Err(Fault::TooMuch("the reading has ended")),
         };
         let state = match reading.swap.as_ref().filter(|swap| !swap.is_unused()) {
@@ -142,6 +155,10 @@ impl Machine for Htlc {
                 let requests = missing.iter().map(transactions::get).collect();
                 self.round = Round::Transactions(reading, missing);
                 Ok(Turn::Ask(requests))
+            }
+            Err(Pause::FirstBlock) => {
+                self.round = Round::FirstBlock(reading);
+                Ok(Turn::Ask(vec![Request::json_rpc("getFirstAvailableBlock", "[]")]))
             }
             Err(Pause::Fault(fault)) => Err(fault),
         }
@@ -171,7 +188,7 @@ impl Reading {
         let newest = newest.max(clock.slot);
         let signatures = replies.json(2).and_then(|cursor| Ok(Signatures::read(&cursor, newest)?));
         let (swap, vault) = (accounts.get(1).cloned(), accounts.get(2).cloned());
-        Ok(Self { clock, newest, swap, vault, signatures, transactions: Transactions::default() })
+        Ok(Self { clock, newest, swap, vault, signatures, transactions: Transactions::default(), first_block: None })
     }
 
     /// Returns the signatures, with all those in or after `slot` unless there are too many.
@@ -260,7 +277,7 @@ impl Htlc {
     /// Returns the state of a swap whose account does not exist.
     fn closed(&self, reading: &Reading) -> Result<State, Pause> {
         if reading.signatures(&self.location, u64::MAX)?.is_unused() {
-            return Ok((HtlcState::Absent, None));
+            return self.absent(reading);
         }
         let history = self.history(reading)?;
         let (is_initiated, is_incomplete) = (history.swap.is_initiated, history.swap.is_incomplete);
@@ -269,8 +286,22 @@ impl Htlc {
             None if is_initiated => unclear("the swap was initiated and its account is gone, and no transaction shows how it ended"),
             None if is_incomplete => unclear("transactions that name the swap account could not be read"),
             // Transactions name the account, but none of them funded the swap of the terms.
-            None => (HtlcState::Absent, None),
+            None => return self.absent(reading),
         })
+    }
+
+    /// Returns that the swap was not funded, if the node has every block since the order was created. One that has dropped some lists nothing
+    /// for a swap that has ended.
+    fn absent(&self, reading: &Reading) -> Result<State, Pause> {
+        let first = reading.first_block.ok_or(Pause::FirstBlock)?;
+        // Without a time of creation, the node must have every block.
+        let age = self.terms.created_at.map_or(Duration::MAX, |created| reading.clock.time.saturating_duration_since(created));
+        let slots = age.as_millis().checked_div(self.terms.pace.counted(None).into()).and_then(|slots| u64::try_from(slots).ok());
+        let since = reading.clock.slot.saturating_sub(slots.unwrap_or(u64::MAX)).saturating_sub(MAX_STEP_BACK);
+        if first > since {
+            return Ok(unclear("there is no swap account, and the node has dropped blocks that may show how the swap ended"));
+        }
+        Ok((HtlcState::Absent, None))
     }
 
     /// Returns the timelock and mint of the transaction that initiated a swap. Its arguments must match the contents of the swap account.

@@ -2,7 +2,7 @@
 //!
 //! | machine | asks | rounds |
 //! |---|---|---|
-//! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction` | 1 or 2 while the swap is open, at most 7 |
+//! | [`Htlc`] | `getMultipleAccounts`, `getSlot`, `getSignaturesForAddress`, `getTransaction`, `getFirstAvailableBlock` | 1 or 2 while the swap is open, at most 8 |
 //! | [`NewestBlock`] | `getMultipleAccounts` of the clock, `getLatestBlockhash` | 1 |
 //! | [`Context`] | `getMultipleAccounts` of the recent blockhashes, `getBlockHeight`, `getRecentPrioritizationFees` | 1 |
 //! | [`Balance`] | `getMultipleAccounts` | 1 |

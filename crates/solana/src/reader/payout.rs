@@ -4,8 +4,7 @@ use countersign_core::chains::Network;
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Question, Replies, Request, check_balance};
 use countersign_core::{Asset, Code, Refusal, U256};
 
-use super::account::{self, Account, Accounts};
-use super::preflight::TOKEN_ACCOUNT;
+use super::account::{self, Account, Accounts, Rents};
 use super::{FINALIZED, identity};
 use crate::address::token_program;
 use crate::address::{self, Address, associated_token_account};
@@ -88,11 +87,15 @@ impl PayoutQuery {
         match self.asked {
             PayoutAsked::Decimals | PayoutAsked::Mint => self.token.map(|token| token.mint).into_iter().collect(),
             PayoutAsked::Receiver { to, .. } => vec![self.token_account(to).unwrap_or(to)],
-            PayoutAsked::Payer { account, to, .. } => [account].into_iter().chain(self.token_account(to)).collect(),
+            PayoutAsked::Payer { account, to, .. } => {
+                let mint = self.token.map(|token| token.mint);
+                [account].into_iter().chain(self.token_account(to)).chain(mint).collect()
+            }
         }
     }
 
-    fn judge(&self, accounts: &Accounts, [empty, token_account]: [u64; 2]) -> Result<PayoutFacts, Refusal> {
+    fn judge(&self, accounts: &Accounts, rents: Rents) -> Result<PayoutFacts, Refusal> {
+        let empty = rents.empty;
         let refuse = |code: Code, at: &'static str, reason: String| Err(Refusal::new(code, at).with_reason(reason));
         let Some(token) = self.token else {
             return match self.asked {
@@ -137,7 +140,7 @@ impl PayoutQuery {
                 None => Ok(PayoutFacts::default()),
             },
             PayoutAsked::Payer { fee, .. } => {
-                let rent = if accounts.used(1).is_some() { 0 } else { token_account };
+                let rent = if accounts.used(1).is_some() { 0 } else { rents.of(accounts.new_token_account(2)) };
                 check_payer(accounts, empty, fee.saturating_add(rent))
             }
         }
@@ -172,13 +175,11 @@ impl Question for PayoutQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
-        vec![account::get(&self.keys(), FINALIZED, 0), rent(0), rent(TOKEN_ACCOUNT)]
+        [account::get(&self.keys(), FINALIZED, 0)].into_iter().chain(account::get_rents()).collect()
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<PayoutFacts>, Fault> {
         let accounts = Accounts::read(&replies.json(0)?, self.keys().len())?;
-        let rents = [replies.json(1)?.integer()?, replies.json(2)?.integer()?];
-        Ok(Judged(self.judge(&accounts, rents)))
+        Ok(Judged(self.judge(&accounts, Rents::read(replies, 1)?)))
     }
 }

@@ -8,7 +8,7 @@ use countersign_core::reader::{Agree, Ask, Fault, Identity, Judged, Known, Quest
 use countersign_core::report::text::escape_untrusted;
 use countersign_core::{Code, Refusal, Role, TypedValue, U256};
 
-use super::account::{self, Account, Accounts};
+use super::account::{self, Account, Accounts, Rents};
 use super::{FINALIZED, MAX_STEP_BACK, identity};
 use crate::UnsignedOrder;
 use crate::address::Address;
@@ -17,8 +17,6 @@ use crate::htlc::{Htlc, Initiate};
 use crate::read;
 use crate::transaction::TransactionPayload;
 
-/// The length of a token account in bytes.
-pub(super) const TOKEN_ACCOUNT: usize = 165;
 /// The maximum number of log lines of a simulation that are read.
 const MAX_LOGS: usize = 512;
 
@@ -114,10 +112,10 @@ impl PreflightQuery {
         Ok(Self::of(network, payload, payloads.signer, payloads.role))
     }
 
-    /// Adds the rent of the token account that the transaction creates.
+    /// Adds the rent of the account that the transaction creates, from its number of bytes.
     #[must_use]
-    pub const fn with_new_token_account(mut self) -> Self {
-        self.new_account = Some(TOKEN_ACCOUNT);
+    pub const fn with_new_account(mut self, length: usize) -> Self {
+        self.new_account = Some(length);
         self
     }
 
@@ -132,6 +130,12 @@ impl PreflightQuery {
         let swap = self.funding.as_ref().map(|funding| funding.swap_account);
         let tokens = self.funding.as_ref().and_then(|funding| funding.token_accounts);
         [self.signer].into_iter().chain(swap).chain(tokens.into_iter().flatten()).collect()
+    }
+
+    /// Returns the accounts that are read: those that are compared, and the mint, which tells the length of the vault.
+    fn keys(&self) -> Vec<Address> {
+        let mint = self.funding.as_ref().and_then(|funding| funding.htlc.token).map(|token| token.mint);
+        self.compared().into_iter().chain(mint).collect()
     }
 }
 
@@ -175,12 +179,10 @@ impl Question for PreflightQuery {
     }
 
     fn requests(&self) -> Vec<Request> {
-        let keys = self.compared();
-        let rent = |length: usize| Request::json_rpc("getMinimumBalanceForRentExemption", format!("[{length}]"));
-        let mut requests = vec![account::get(&keys, FINALIZED, 0)];
-        requests.extend([0, TOKEN_ACCOUNT].into_iter().chain(self.new_account).map(rent));
+        let mut requests = vec![account::get(&self.keys(), FINALIZED, 0)];
+        requests.extend(account::get_rents());
         if let Some(transaction) = &self.simulated {
-            let accounts = format!(r#"{{"encoding":"base64","addresses":{}}}"#, account::addresses(&keys));
+            let accounts = format!(r#"{{"encoding":"base64","addresses":{}}}"#, account::addresses(&self.compared()));
             let options = format!(r#"{{"encoding":"base64","commitment":"{FINALIZED}","sigVerify":false,"accounts":{accounts}}}"#);
             requests.push(Request::json_rpc("simulateTransaction", format!(r#"["{transaction}",{options}]"#)));
         }
@@ -188,26 +190,14 @@ impl Question for PreflightQuery {
     }
 
     fn read(&self, replies: &Replies<'_>, _: &Known) -> Result<Judged<Preflight>, Fault> {
-        let count = self.compared().len();
-        let accounts = Accounts::read(&replies.json(0)?, count)?;
-        let rent = |index: usize| Ok::<_, Fault>(replies.json(index)?.integer()?);
-        let rents = Rents { empty: rent(1)?, token_account: rent(2)?, new_account: self.new_account.map_or(Ok(0), |_| rent(3))? };
+        let accounts = Accounts::read(&replies.json(0)?, self.keys().len())?;
+        let rents = Rents::read(replies, 1)?;
         let outcome = match &self.simulated {
-            Some(_) => Some(Outcome::read(&replies.json(if self.new_account.is_some() { 4 } else { 3 })?, count)?),
+            Some(_) => Some(Outcome::read(&replies.json(3)?, self.compared().len())?),
             None => None,
         };
         Ok(Judged(self.judge(&accounts, &rents, outcome.as_ref())))
     }
-}
-
-/// The rents of accounts, in lamports.
-struct Rents {
-    /// The rent of an account without data.
-    empty: u64,
-    /// The rent of a token account.
-    token_account: u64,
-    /// The rent of the account that the transaction creates; 0 if it creates none.
-    new_account: u64,
 }
 
 impl PreflightQuery {
@@ -223,7 +213,7 @@ impl PreflightQuery {
     /// Requires that the signer has enough for the transaction. Returns the maximum cost in lamports.
     fn check_funds(&self, accounts: &Accounts, before: &Holdings<'_>, rents: &Rents) -> Result<u64, Refusal> {
         let fee = if self.pays_fees { self.max_fee } else { 0 };
-        let mut cost = fee.saturating_add(rents.new_account);
+        let mut cost = fee.saturating_add(self.new_account.map_or(0, |length| rents.of(length)));
         if let Some(funding) = &self.funding {
             if before.swap.is_some() {
                 return Err(self.reverted("the swap account exists already, so this order or another one with the same terms is funded"));
@@ -240,7 +230,7 @@ impl PreflightQuery {
                 check_balance("/token", "of the token", U256::from(amount), U256::from(token.amount))?;
                 // The first swap of a token also creates the vault.
                 if self.pays_fees && accounts.used(3).is_none() {
-                    cost = cost.saturating_add(rents.token_account);
+                    cost = cost.saturating_add(rents.of(accounts.new_token_account(4)));
                 }
             } else {
                 cost = cost.saturating_add(amount);
@@ -314,7 +304,7 @@ impl Outcome {
         let value = members.need("value")?;
         let value = value.object()?;
         let units = value.get("unitsConsumed").map(|units| units.integer()).transpose()?;
-        let accounts = match value.get("err") {
+        let accounts = match read::error(&value)? {
             Some(error) => Err(failure(&error, value.get("logs"))?),
             None => Ok(Accounts { slot, all: account::list(&value.need("accounts")?, count)? }),
         };

@@ -43,8 +43,8 @@ impl SettlementQuery {
 pub struct SettlementFacts {
     /// The account that gets the rent back, if the swap account names one.
     pub sponsor: Option<Address>,
-    /// Whether the token account that receives the payment does not exist yet.
-    pub needs_token_account: bool,
+    /// The bytes of the token account that receives the payment; `None` if it exists, or none is needed.
+    pub new_token_account: Option<usize>,
 }
 
 impl Agree for SettlementFacts {
@@ -77,7 +77,8 @@ impl Question for SettlementQuery {
 
 impl SettlementQuery {
     fn keys(&self) -> Vec<Address> {
-        [self.swap_account].into_iter().chain(self.token_account).collect()
+        let mint = self.htlc.token.map(|token| token.mint);
+        [self.swap_account].into_iter().chain(self.token_account).chain(mint).collect()
     }
 
     fn judge(&self, accounts: &Accounts) -> Result<SettlementFacts, Refusal> {
@@ -97,7 +98,7 @@ impl SettlementQuery {
         if *role == Role::Refund && accounts.slot <= stored.expiry {
             return Err(fails("the timelock has not passed").with_expected(stored.expiry).with_actual(accounts.slot));
         }
-        let paid = accounts.used(1);
+        let paid = token_account.and_then(|_| accounts.used(1));
         if let Some(account) = paid {
             let is_of_payee = |token: &TokenAccount| token.owner == *to && htlc.token.is_some_and(|own| own.mint == token.mint);
             match account.token().filter(is_of_payee) {
@@ -108,6 +109,7 @@ impl SettlementQuery {
                 }
             }
         }
-        Ok(SettlementFacts { sponsor: stored.sponsor, needs_token_account: token_account.is_some() && paid.is_none() })
+        let is_new = token_account.is_some() && paid.is_none();
+        Ok(SettlementFacts { sponsor: stored.sponsor, new_token_account: is_new.then(|| accounts.new_token_account(2)) })
     }
 }

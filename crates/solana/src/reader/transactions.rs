@@ -8,7 +8,7 @@ use countersign_core::{BlockHeight, Code, Refusal, UnixTime, sort};
 
 use super::{FINALIZED, MAX_STEP_BACK};
 use crate::address::Address;
-use crate::read::ChainTransaction;
+use crate::read::{self, ChainTransaction};
 
 /// The maximum number of signatures in a page. Nodes return at most this many.
 const MAX_SIGNATURES: usize = 1_000;
@@ -38,7 +38,7 @@ impl Signature {
             return Err(name.refuse(Code::TransactionIdMalformed).with_expected("base58 of 64 bytes"));
         }
         let time = members.get("blockTime").and_then(|time| time.integer().ok()).map(UnixTime::from_secs);
-        Ok(Self { text: text.to_owned(), slot: members.need("slot")?.integer()?, is_success: members.get("err").is_none(), time })
+        Ok(Self { text: text.to_owned(), slot: members.need("slot")?.integer()?, is_success: read::error(&members)?.is_none(), time })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The course of a swap: what the transactions that name its account prove, and what they do not.
 
 use countersign_core::Code;
+use countersign_core::chains::UnixTime;
 use countersign_solana::htlc::Token;
 use countersign_solana::solana_instruction::Instruction;
 use countersign_testkit::chain::solana::{Account, RENT, in_version_1, mined_inside, stored};
@@ -44,6 +45,38 @@ fn an_end_after_a_missing_one_is_not_that_of_the_swap() {
         assert!(is_unclear(&finding(&past(&terms, &[&made, &made, &refund]), &terms).state), "{form}");
         let Finding { state, seen, .. } = finding(&past(&terms, &[&made, &made, &redeem]), &terms);
         assert!(matches!(state, HtlcState::Redeemed { secret: Some(SECRET), .. }) && !seen.is_finalized, "{form}: {state:?}");
+    }
+}
+
+/// A node that has dropped the blocks of a swap lists nothing for an account that was closed.
+#[test]
+fn a_node_that_has_dropped_blocks_since_the_order_was_created_does_not_show_an_unfunded_swap() {
+    for form in FORMS {
+        let mut terms = of(form);
+        let (_, _, address) = parts(&terms);
+        // The chain's clock is at NOW - 20. No more slots than at the fastest pace, and 150 for nodes that differ.
+        let since = FINALIZED - 1_000_000 / terms.pace.fastest - 150;
+        let mut dusted = Chain::empty(&terms);
+        dusted.mined.push(dust(INITIATED, address));
+        for chain in [Chain::empty(&terms), dusted] {
+            for (created, oldest) in [(Some(NOW - 1_020), since), (Some(NOW), FINALIZED - 150), (None, 0)] {
+                terms.created_at = created.map(UnixTime::from_secs);
+                for (first, is_absent) in [(0, true), (oldest, true), (oldest + 1, false), (u64::MAX, false)] {
+                    let mined = chain.mined.clone();
+                    let chain = lying(Chain { mined, ..Chain::empty(&terms) }, "getFirstAvailableBlock", json!(first));
+                    let state = finding(&chain, &terms).state;
+                    assert_eq!(state == HtlcState::Absent, is_absent, "{form} {created:?} {first}: {state:?}");
+                    assert!(is_absent || why(&state).contains("dropped blocks"), "{form}: {state:?}");
+                }
+            }
+        }
+        // An error is no answer, and what is shown needs none.
+        let error = json!({"error": {"code": -32_601, "message": "Method not found"}});
+        assert!(matches!(fault(&lying(Chain::empty(&terms), "getFirstAvailableBlock", error.clone()), &terms), Fault::Rpc(_)), "{form}");
+        for chain in [Chain::funded(&terms), redeemed(&terms), refunded(&terms)] {
+            let state = finding(&lying(chain, "getFirstAvailableBlock", error.clone()), &terms).state;
+            assert!(!is_unclear(&state) && state != HtlcState::Absent, "{form}: {state:?}");
+        }
     }
 }
 

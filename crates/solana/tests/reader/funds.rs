@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_core::{Code, Refusal};
-use countersign_solana::address::{TOKEN_PROGRAM, associated_token_account};
+use countersign_solana::address::{TOKEN_2022_PROGRAM, TOKEN_PROGRAM, associated_token_account};
 use countersign_solana::reader::{Preflight, PreflightCheck, PreflightQuery};
 use countersign_solana::{FundingPath, Solana, TxContext};
 use countersign_testkit::chain::solana::{Account, RENT, case, stored};
@@ -142,7 +142,15 @@ fn who_pays_nothing_may_have_any_balance() {
 #[test]
 fn a_missing_vault_costs_its_rent() {
     for form in [FORMS[1], FORMS[3]] {
-        for (mut deposit, expected) in [(Deposit::new(form), 0), (Deposit::self_funded(form), rent(165))] {
+        let of_2022 = |mut deposit: Deposit| {
+            let mut data = vec![0; 82];
+            (data[44], data[45]) = (6, 1);
+            deposit.chain.accounts.insert(deposit.htlc.token.unwrap().mint, Account { lamports: 1, owner: TOKEN_2022_PROGRAM, data });
+            deposit
+        };
+        for (mut deposit, expected) in
+            [(Deposit::new(form), 0), (Deposit::self_funded(form), rent(165)), (of_2022(Deposit::self_funded(form)), rent(170))]
+        {
             let [_, vault] = deposit.tokens();
             deposit.chain.accounts.remove(&vault);
             deposit

@@ -103,6 +103,34 @@ fn endpoints_agree_on_a_status_whether_it_is_final_or_not() {
     assert_eq!(drive_on::<Status>(&expired, &empty()).outcome.unwrap().into_output(), TransactionStatus::Expired);
 }
 
+/// An answer that was cut says nothing: a transaction that failed would look as if it had succeeded.
+#[test]
+fn an_answer_without_the_outcome_of_a_transaction_is_no_success() {
+    let context = |value: Value| json!({"context": {"slot": 1}, "value": value});
+    let statuses = context(json!([{"slot": 7, "confirmationStatus": "finalized"}]));
+    let query = StatusQuery::new(&devnet(), Signature::from([3; 64]), 300_000_000);
+    let told = drive_on::<Status>(&query, &lying(empty(), "getSignatureStatuses", statuses)).outcome;
+    assert!(matches!(told, Err(Fault::Malformed(refusal)) if refusal.code() == Code::MissingField));
+    for form in FORMS {
+        let terms = of(form);
+        let mut list = serde_json::from_slice::<Value>(&match redeemed(&terms)
+            .answer(&Request::json_rpc("getSignaturesForAddress", json!([parts(&terms).2.to_string(), {"limit": 1_000}])))
+        {
+            Answer::Result(text) => text,
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+        list[0].as_object_mut().unwrap().remove("err");
+        let told = fault(&lying(redeemed(&terms), "getSignaturesForAddress", list), &terms);
+        assert!(matches!(told, Fault::Malformed(refusal) if refusal.code() == Code::MissingField), "{form}");
+        let order = verified::<Solana>(&case(form)).prepare(TxContext::new()).unwrap();
+        let cut = context(json!({"logs": [], "accounts": [null, null], "unitsConsumed": 1}));
+        let chain = lying(Chain::empty(&terms), "simulateTransaction", cut);
+        let told = drive_on::<PreflightCheck>(&PreflightQuery::new(&terms.network, &order).unwrap(), &chain).outcome;
+        assert!(matches!(told, Err(Fault::Malformed(refusal)) if refusal.code() == Code::MissingField), "{form}");
+    }
+}
+
 /// A redemption that has expired would reveal the secret for nothing. A transaction that is already on chain counts
 /// as accepted.
 #[test]

@@ -2,6 +2,7 @@
 
 use countersign_core::chains::swap_id;
 use countersign_core::{Code, Leg, OrderRecord, Refusal};
+use countersign_solana::address::TOKEN_2022_PROGRAM;
 use countersign_solana::reader::{Settlement, SettlementFacts, SettlementQuery};
 use countersign_solana::recover::{self, Recovery};
 use countersign_testkit::chain::solana::{Account, RENT, case, stored};
@@ -72,7 +73,7 @@ fn the_rent_goes_to_the_sponsor_that_the_account_names() {
             let facts = scene.judged().unwrap();
             let names_sponsor = is_audited(&scene.htlc) || scene.htlc.token.is_some();
             assert_eq!(facts.sponsor, names_sponsor.then(|| Address::from(SPONSOR)), "{form}");
-            assert_eq!(facts.needs_token_account, scene.htlc.token.is_some(), "{form}");
+            assert_eq!(facts.new_token_account.is_some(), scene.htlc.token.is_some(), "{form}");
         }
     }
 }
@@ -133,6 +134,23 @@ fn a_refund_waits_for_the_slot_after_the_expiry() {
     }
 }
 
+/// The payer needs the rent of the account's real length: with less, the redemption shows the secret and fails.
+#[test]
+fn a_new_token_account_is_as_long_as_its_mint_requires() {
+    for form in [FORMS[1], FORMS[3]] {
+        for redeems in BOTH {
+            let mut scene = Scene::new(form, redeems);
+            assert_eq!(scene.judged().unwrap().new_token_account, Some(165), "{form}: without a mint");
+            let mut data = vec![0; 166];
+            (data[44], data[45], data[165]) = (6, 1, 1);
+            // A fee on transfers, and a hook: as PYUSD has them.
+            data.extend([&[1, 0, 108, 0][..], &[0; 108], &[14, 0, 64, 0], &[0; 64]].concat());
+            scene.chain.accounts.insert(scene.htlc.token.unwrap().mint, Account { lamports: 1, owner: TOKEN_2022_PROGRAM, data });
+            assert_eq!(scene.judged().unwrap().new_token_account, Some(187), "{form}");
+        }
+    }
+}
+
 #[test]
 fn the_payment_goes_to_a_usable_token_account_of_the_payee() {
     let other = Address::from([0x33; 32]);
@@ -141,9 +159,9 @@ fn the_payment_goes_to_a_usable_token_account_of_the_payee() {
             let mut scene = Scene::new(form, redeems);
             let (mint, to, paid) = (scene.htlc.token.unwrap().mint, scene.recovery.to(), scene.recovery.token_account().unwrap());
             scene.chain.accounts.insert(paid, token_account(mint, to, 0));
-            assert!(!scene.judged().unwrap().needs_token_account, "{form}");
+            assert!(scene.judged().unwrap().new_token_account.is_none(), "{form}");
             scene.chain.accounts.insert(paid, system_account(1));
-            assert!(scene.judged().unwrap().needs_token_account, "{form}: only lamports");
+            assert!(scene.judged().unwrap().new_token_account.is_some(), "{form}: only lamports");
             let mut frozen = token_account(mint, to, 0);
             frozen.data[108] = 2;
             scene.chain.accounts.insert(paid, frozen);

@@ -305,6 +305,7 @@ impl Chain {
             }
             "getSlot" => json!(self.newest),
             "getBlockHeight" => json!(300_000_000),
+            "getFirstAvailableBlock" => json!(0),
             "getLatestBlockhash" => context(json!({"blockhash": blockhash().to_string(), "lastValidBlockHeight": 300_000_150})),
             "isBlockhashValid" => {
                 // What was sent in the tests has a blockhash that only the newest block knows.
