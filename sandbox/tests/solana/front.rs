@@ -334,6 +334,7 @@ fn any_bytes_are_answered_as_a_node_does() {
         "getBalance",
         "getBlockHeight",
         "getBlockTime",
+        "getFirstAvailableBlock",
         "getLatestBlockhash",
         "getMinimumBalanceForRentExemption",
         "getMultipleAccounts",

@@ -19,6 +19,7 @@ impl Solana {
         Ok(match method {
             "getGenesisHash" => json!(bank.genesis().to_string()),
             "getSlot" => json!(slot(0)?),
+            "getFirstAvailableBlock" => json!(0),
             "getBlockHeight" => json!(height(slot(0)?)),
             "getLatestBlockhash" => {
                 let slot = slot(0)?;
