@@ -209,9 +209,6 @@ const fn not_proven(family: Family, found: &Found) -> &'static str {
         }
         (_, b"psbt") => "that the PSBT is completely signed, and that it was sent",
         (Family::Bitcoin, _) => "the signatures of its inputs, which only nodes can check, and that it is in a block",
-        (Family::Sui, _) => {
-            "the signature of a multisig, zkLogin or passkey account, which only the network can check; that it is in a block and succeeded"
-        }
         (Family::Starknet, _) => "the account's signature, which only its contract can check, and that it is in a block",
         _ => "that it is in a block and succeeded",
     }
