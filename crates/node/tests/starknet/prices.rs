@@ -120,6 +120,30 @@ async fn each_bound_is_a_quorums_own_at_every_stage() {
     }
 }
 
+/// Where one of three endpoints is silent, another one lowers no bound of what makes a secret public.
+#[tokio::test(start_paused = true)]
+async fn of_two_endpoints_none_lowers_the_bounds_of_a_redemption() {
+    let cheap = |liar: usize| {
+        let told = move |host: &str, method: &str, params: &Value| {
+            let mut answer = (HOSTS[liar] == host).then(|| chain().reply(host, method, params))?;
+            match method {
+                "starknet_getBlockWithTxHashes" => {
+                    RESOURCES.iter().for_each(|resource| answer[format!("{resource}_price")]["price_in_fri"] = json!("0x1"));
+                }
+                "starknet_estimateFee" => RESOURCES.iter().for_each(|resource| answer[0][format!("{resource}_consumed")] = json!("0x1")),
+                _ => return None,
+            }
+            Some(answer)
+        };
+        nodes(chain().lying(told), 2)
+    };
+    let kept = sent(1).await;
+    let honest = bounds(&connected(None, Box::new(|_, _| None)), Stage::Redemption, &kept).await.unwrap();
+    for liar in 0..2 {
+        assert_eq!(bounds(&cheap(liar), Stage::Redemption, &kept).await.unwrap(), honest, "endpoint {liar}");
+    }
+}
+
 /// What was sent at absurd bounds is signed again at what is paid now, and what cannot be afforded falls back to that.
 #[tokio::test(start_paused = true)]
 async fn raised_bounds_end_at_four_times_the_median() {

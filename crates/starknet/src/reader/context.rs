@@ -1,7 +1,7 @@
 //! What a transaction of an account needs: nonce and resource bounds.
 
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, median, outbid, rebid};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, high_median, median, outbid, rebid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
@@ -61,7 +61,9 @@ impl Agree for Costs {
 }
 
 /// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show, whatever the policy allows: the
-/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own.
+/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own. Without the calls,
+/// which no node may see where they have a secret, it is the [higher median](high_median): it bounds what is paid, and a bound that a single
+/// endpoint has lowered would show the secret in a transaction that is never mined.
 ///
 /// # Errors
 ///
@@ -69,7 +71,11 @@ impl Agree for Costs {
 pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128) -> Result<TxContext, Refusal> {
     let amounts = all.iter().map(|costs| costs.amounts.clone()).collect::<Result<Vec<_>, _>>()?;
     let bound = |amount: fn(&Amounts) -> u64, price: fn(&Prices) -> u128| {
-        let (amount, price) = (median(amounts.iter().map(amount))?, median(all.iter().map(|costs| price(&costs.prices)))?);
+        let (amounts, prices) = (amounts.iter().map(amount), all.iter().map(|costs| price(&costs.prices)));
+        let (amount, price) = match sender.calls {
+            Some(_) => (median(amounts)?, median(prices)?),
+            None => (high_median(amounts)?, high_median(prices)?),
+        };
         Some(ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10)))
     };
     let bounds = || {
