@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use countersign_client::OrderId;
 use countersign_client::Transport as _;
+use countersign_client::countersign::chains::{Finality, FinalityRule};
 use countersign_client::countersign::{Leg, Policy, Role};
 use countersign_client::driver::{Delivery, Entry, Event, MemoryStore, NewOrder, OrderStore as _, Purpose, SignedUnder};
 use serde_json::json;
@@ -60,5 +61,20 @@ async fn a_payment_is_dead_only_if_every_one_that_was_signed_is() {
         let (driver, id) = paid(&world, nonces).await;
         let before = nonces.len();
         assert_eq!(payments(&driver, &id).await, before + usize::from(is_signed_again), "{nonces:?}");
+    }
+}
+
+/// Another payment would be judged by the rules of the first one, and the owner would be asked under those of today.
+#[tokio::test(start_paused = true)]
+async fn a_payment_is_signed_again_only_under_the_finality_rules_of_the_first() {
+    let other = FinalityRule::new(Finality::Finalized, 60, 60);
+    for (chain, expected) in [(None, 2), (Some("arbitrum"), 1), (Some("base"), 1)] {
+        let world = Worlds::new(0, Plan::honest());
+        let (driver, id) = paid(&world, &[3]).await;
+        let policy = chain.map_or_else(Policy::default, |chain| Policy::default().with_finality(chain, other));
+        let driver = world.driver_with(driver.store().clone(), &world.registry, policy);
+        let progress = driver.advance(&id).await.unwrap();
+        assert_eq!(driver.store().load(&id).await.unwrap().fundings(), expected, "{chain:?}: {progress:?}");
+        assert_eq!(progress.failure().is_some_and(|why| why.contains("finality rules")), chain.is_some(), "{progress:?}");
     }
 }

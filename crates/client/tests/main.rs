@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod again;
 mod api;
 mod beside;
 mod captures;

@@ -1,14 +1,21 @@
-//! The service lists other assets than before while an order is under way. The pins that were stored with the order are asked about.
+//! The service lists other assets than before while an order is under way, or the owner chooses another policy. The pins that were stored with
+//! the order decide, and they are those of the signature.
 use crate::driver::{create, last_status, run};
 use crate::support;
 use crate::world::plan::Plan;
-use crate::world::{World, Worlds};
+use crate::world::{BLOCK, World, Worlds};
 
+use std::path::Path;
 use std::sync::Arc;
 
 use countersign_client::Driver;
+use countersign_client::countersign::chains::{Finality, FinalityRule};
 use countersign_client::countersign::{BroadcastTransaction, Leg, Policy, Registry, Verified};
-use countersign_client::driver::{FundingReply, MemoryStore, Outcome, Owner, OwnerError, Purpose, Settlement, Status};
+use countersign_client::driver::{
+    FundingReply, MemoryStore, NewOrder, OrderStore, Outcome, Owner, OwnerError, Purpose, Settlement, Status,
+};
+use countersign_store::Store;
+use countersign_store::testing::MemoryDisk;
 use serde_json::{Value, json};
 
 /// What the service does to the destination asset of an order.
@@ -76,8 +83,7 @@ impl Owner for Hesitates {
     }
 }
 
-/// The pins are stored when the owner is first asked. Once the list names another contract, an order that is still to be paid would be
-/// checked against one, and redeemed by the other.
+/// Once the list names another contract than when the owner was first asked, the owner would pay another order than the one that was shown.
 #[tokio::test(start_paused = true)]
 async fn an_order_whose_pins_differ_from_todays_is_not_paid() {
     for change in [Relists::Nothing].into_iter().chain(CHANGES) {
@@ -97,4 +103,49 @@ async fn an_order_whose_pins_differ_from_todays_is_not_paid() {
         assert_eq!(refusal.code().name(), expected, "{change:?}: {refusal}");
         assert_eq!(world.end(&id), (0, false, false), "{change:?}");
     }
+}
+
+/// The owner is asked under one rule, hesitates, and pays under another one, which alone lets the secret leave: blocks are safe after a minute
+/// and final after ten.
+#[tokio::test(start_paused = true)]
+async fn the_rule_under_which_the_owner_pays_releases_the_secret() {
+    let under = |finality| Policy::default().with_finality("arbitrum", FinalityRule::new(finality, 60, 60));
+    for (first, then, safe_after) in [(Finality::Safe, Finality::Finalized, 600..900), (Finality::Finalized, Finality::Safe, 60..300)] {
+        let world = Worlds::new(0, Plan::honest());
+        let store = MemoryStore::default();
+        let flow = world.driver_with(store.clone(), &world.registry, under(first)).flow().clone();
+        let hesitates = Driver::new(flow, Arc::clone(&world), store.clone(), Hesitates(Arc::clone(&world)));
+        let (fixture, secret) = world.order(1);
+        let id = hesitates.create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+        assert_eq!(hesitates.advance(&id).await.unwrap().status, Status::Unsigned);
+        assert!(store.load(&id).await.unwrap().pins.is_some());
+        let driver = world.driver_with(store, &world.registry, under(then));
+        assert_eq!(run(&driver).await, [(id.clone(), Outcome::Complete)], "{then:?}");
+        let htlc = world.of(id.as_str()).now().destination;
+        let took = htlc.ended.unwrap().1 - BLOCK - htlc.funded.unwrap();
+        assert!(safe_after.contains(&took), "{then:?}: {took} s");
+    }
+}
+
+/// The documents on disk, too: those of the last question before the payment stay.
+#[tokio::test(start_paused = true)]
+async fn the_stored_pins_are_those_of_the_last_question() {
+    let world = Worlds::new(0, Plan::honest());
+    let store = Arc::new(Store::open_on(Arc::new(MemoryDisk::new()), Path::new("/state")).unwrap());
+    let under = |margin| Policy::default().with_finality("arbitrum", FinalityRule::new(Finality::Safe, 60, margin));
+    let (fixture, secret) = world.order(1);
+    let id = world.driver(Arc::clone(&store)).create(NewOrder::new(fixture.create(), Some(secret))).await.unwrap();
+    for margin in [61, 62] {
+        let flow = world.driver_with(Arc::clone(&store), &world.registry, under(margin)).flow().clone();
+        let hesitates = Driver::new(flow, Arc::clone(&world), Arc::clone(&store), Hesitates(Arc::clone(&world)));
+        while hesitates.advance(&id).await.unwrap().acted {}
+        assert_eq!(OrderStore::load(&*store, &id).await.unwrap().pins.unwrap().policy, under(margin));
+    }
+    let driver = world.driver_with(Arc::clone(&store), &world.registry, under(63));
+    while !driver.advance(&id).await.unwrap().is_paid {}
+    let later = world.driver_with(Arc::clone(&store), &world.registry, under(64));
+    for _ in 0..5 {
+        later.advance(&id).await.unwrap();
+    }
+    assert_eq!(OrderStore::load(&*store, &id).await.unwrap().pins.unwrap().policy, under(63));
 }

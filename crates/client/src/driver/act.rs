@@ -1,28 +1,29 @@
 //! Carries out a decision. An intent that moves money or a secret is written to the journal before it is carried out, and its outcome
 //! after.
 
+mod payment;
+
 use std::sync::Mutex;
 
 use countersign::chains::Pace;
-use countersign::json::At;
 use countersign::{
-    BroadcastTransaction, Code, Family, GaslessSubmission, Leg, Policy, Refusal, U256, Verified, VerifiedRecord, Warning, Warnings,
-    chains::UnixTime, evidence::HtlcState, report::OrderStage,
+    BroadcastTransaction, Code, Family, Leg, Refusal, VerifiedRecord, chains::UnixTime, evidence::HtlcState, report::OrderStage,
 };
 
 use super::chain::{ChainError, judge, rule_of};
 use super::decide::Action;
 use super::journal::{Delivery, Event, Outcome, Purpose, SecretRoute};
-use super::kept::{OrderState, OrderStore, SignedUnder};
+use super::kept::{OrderState, OrderStore};
 use super::observation::{OrderObservation, RecordObservation, Release};
 use super::overdue::{overdue_after, shortest_time};
-use super::parties::{FundingReply, Owner, OwnerError, Settlement};
+use super::parties::{Owner, OwnerError, Settlement};
 use super::release;
 use super::{DriveError, Driver};
-use crate::error::Error;
 use crate::request::Action as Call;
 use crate::secret::Secret;
 use countersign_transport::{Chains, Transport};
+
+pub use payment::check_floor;
 
 /// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,10 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     pub(super) async fn act(&self, action: &Action) -> Result<StepOutcome, DriveError> {
         match self.carry_out(action).await {
             Err(DriveError::Owner(OwnerError::Unavailable(why))) => Ok(StepOutcome::Retry(why)),
+            // A payment that may be out is followed, whatever is refused of another one.
+            Err(DriveError::Refused(refusal)) if self.kept.may_be_paid() => {
+                Ok(StepOutcome::Retry(refusal.at_stage(OrderStage::AfterPaying).to_string()))
+            }
             done => done,
         }
     }
@@ -107,117 +112,6 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
     async fn end(&self, outcome: Outcome) -> Result<StepOutcome, DriveError> {
         self.write(Event::Ended { outcome }).await?;
         Ok(StepOutcome::Acted)
-    }
-
-    /// Verifies the order once more, against the newest record, and asks the owner to sign.
-    async fn sign(&self) -> Result<StepOutcome, DriveError> {
-        let (order, body) = match self.driver.flow.verify_with_body(&self.kept.swap).await {
-            Ok(verified) => verified,
-            Err(error) => return later(&error, self.kept.may_be_paid()),
-        };
-        check_destination(order.warnings(), self.driver.flow.policy())?;
-        check_floor(&order, self.kept.at_least)?;
-        let own;
-        let guard = match self.guard {
-            Some(guard) => guard,
-            None => {
-                own = self.driver.lock(self.kept.swap.id()).await?;
-                &own
-            }
-        };
-        match &self.kept.record {
-            None => {
-                let pins = SignedUnder { registry: self.driver.flow.registry().clone(), policy: self.driver.flow.policy().clone() };
-                self.driver.store.keep_pins(guard, &pins).await?;
-                self.driver.store.keep_record(guard, &body).await?;
-            }
-            Some(_) => {
-                let flow = &self.driver.flow;
-                let signed = self.kept.verify_record(&body, flow.registry(), flow.policy())?.terms;
-                // The order's own pins decide from now on, and today's say what is paid. An id that names another contract since then would
-                // have the payment checked against one, and the payout against the other.
-                let today = countersign::verify_record(self.kept.swap.proposal(&body), flow.registry(), flow.policy())?;
-                signed.check_unchanged(&today.terms)?;
-            }
-        }
-        let reply = match self.driver.owner.fund(&order).await? {
-            FundingReply::Outside => self.hand_out(&order).await?,
-            reply => reply,
-        };
-        match reply {
-            FundingReply::NotNow | FundingReply::Outside => Ok(StepOutcome::NeedsOwner),
-            FundingReply::Elsewhere => {
-                self.write(Event::sending(Delivery::Funding)).await?;
-                Ok(StepOutcome::Acted)
-            }
-            FundingReply::Signed(funding) => {
-                self.write(Event::Signed { purpose: Purpose::Funding, transactions: funding.transactions, gasless: funding.gasless })
-                    .await?;
-                Ok(StepOutcome::Acted)
-            }
-        }
-    }
-
-    /// Gives the payment to a signer that can send it by itself. If this process ends before the signer replies, the order counts as paid.
-    async fn hand_out(&self, order: &Verified) -> Result<FundingReply, DriveError> {
-        self.write(Event::PaymentLeaving).await?;
-        let reply = self.driver.owner.hand_out(order).await;
-        if !matches!(reply, Ok(FundingReply::Signed(_) | FundingReply::Elsewhere)) {
-            self.write(Event::PaymentStayed).await?;
-        }
-        Ok(reply?)
-    }
-
-    /// Sends a part of the signed payment.
-    async fn pay(&self, what: Delivery) -> Result<StepOutcome, DriveError> {
-        let Some((transactions, gasless)) = self.kept.signed(Purpose::Funding) else { return Ok(StepOutcome::NeedsOwner) };
-        if what == Delivery::Funding {
-            return self.broadcast(Delivery::Funding, transactions).await;
-        }
-        let Some(signature) = gasless else { return Ok(StepOutcome::NeedsOwner) };
-        let submission = GaslessSubmission::new(signature.to_owned());
-        self.call(Delivery::Gasless, &Call::Initiate(&submission)).await
-    }
-
-    /// Asks the owner to sign the payment again for a higher fee, and sends it. If nothing can replace the original, sends that again.
-    async fn raise(&self) -> Result<StepOutcome, DriveError> {
-        let Some(([sent], None)) = self.kept.signed(Purpose::Funding) else { return self.pay(Delivery::Funding).await };
-        let payment = |transactions: &[BroadcastTransaction]| Event::Signed {
-            purpose: Purpose::Funding,
-            transactions: transactions.to_vec(),
-            gasless: None,
-        };
-        let raised = match self.kept_order() {
-            Ok(order) => self.driver.owner.raise(&order, sent).await,
-            Err(refusal) => Err(refusal.into()),
-        };
-        // With other coins the order could be paid twice.
-        let spends_the_same = |one: &BroadcastTransaction| {
-            !one.spends.is_empty() && one.spends.len() == sent.spends.len() && one.spends.iter().all(|coin| sent.spends.contains(coin))
-        };
-        match raised {
-            Ok(Some(raised)) if matches!(raised.as_slice(), [one] if one.id != sent.id && spends_the_same(one)) => {
-                self.write(payment(&raised)).await?;
-                let done = self.broadcast(Delivery::Funding, &raised).await?;
-                if !matches!(done, StepOutcome::Rejected(_)) {
-                    return Ok(done);
-                }
-                // The original stays the payment.
-                self.write(payment(std::slice::from_ref(sent))).await?;
-                self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await
-            }
-            // The policy allows no higher fee, the change does not cover one, or the owner did not sign.
-            _ => self.broadcast(Delivery::Funding, std::slice::from_ref(sent)).await,
-        }
-    }
-
-    /// Returns the order as it was signed, verified again with the pins and policy of that time, before its deadline.
-    fn kept_order(&self) -> Result<Verified, Refusal> {
-        let (registry, policy) = self.driver.pins(self.kept);
-        let record = self.kept.record.as_deref().ok_or_else(|| At::RECORD.refuse(Code::NoOrderRecord))?;
-        let order = countersign::verify(self.kept.swap.proposal(record), registry, policy)?;
-        order.check_deadline(self.driver.now().max(self.observed.now))?;
-        Ok(order)
     }
 
     /// Redeems with the owner's own transaction. The evidence is read again right before the secret is released.
@@ -447,42 +341,5 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
         let wait = overdue_after(pace, measured, left);
         // A clock that was set back must not stop a fee from being raised.
         kept.signed_at(purpose).is_some_and(|since| now < since || now >= since.saturating_add(wait))
-    }
-}
-
-/// Refuses an order whose destination could not be redeemed in time, or may outlast the source, unless the policy accepts that warning.
-fn check_destination(warnings: &Warnings, policy: &Policy) -> Result<(), Refusal> {
-    let is_danger = |code| matches!(code, Code::DestinationTimelockShort | Code::TimelocksDependOnPace);
-    let is_refused = |warning: &&Warning| is_danger(warning.code()) && !policy.accepted_warnings.contains(&warning.code());
-    match warnings.list().iter().find(is_refused) {
-        Some(warning) => Err(At::RECORD.refuse_below(Code::WarningRefused, "/destination_swap/timelock").with_reason(warning.to_string())),
-        None => Ok(()),
-    }
-}
-
-/// Checks that an order pays at least `at_least`, in base units of the destination asset. A quote is not binding, so the record's
-/// amount decides.
-///
-/// # Errors
-///
-/// [`Code::PaysTooLittle`] at `/order/destination_swap/amount`.
-pub fn check_floor(order: &Verified, at_least: Option<U256>) -> Result<(), Refusal> {
-    let terms = order.terms();
-    let pays = terms.record.map_or(terms.receive.base_units, |record| record.destination_swap.amount);
-    match at_least {
-        Some(least) if pays < least => {
-            Err(At::RECORD.refuse_below(Code::PaysTooLittle, "/destination_swap/amount").with_expected(least).with_actual(pays))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Turns a refusal into an error, and every other error into an outcome that is tried again.
-fn later(error: &Error, may_be_paid: bool) -> Result<StepOutcome, DriveError> {
-    match error {
-        Error::Refused(refusal) => Err(DriveError::Refused(refusal.clone())),
-        // The owner has to correct the policy. An order that may be paid is not given up for that.
-        Error::Input(refusal) if !may_be_paid => Err(DriveError::Refused(refusal.clone())),
-        other => Ok(StepOutcome::Retry(other.to_string())),
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `order.json` | request and response, as a case of the batch contract (`docs/spec/batch.md#case`) |
 //! | `record.json` | the record that the order was verified with when it was signed |
-//! | `pins.json` | the registry and the policy of that time ([`SignedUnder`]) |
+//! | `pins.json` | the registry and the policy of that time ([`SignedUnder`]), replaced until something is signed |
 //! | `secret` | the secret, 64 hex digits |
 //! | `index` | the index with which secret and keys are derived from the rescue phrase, in decimal |
 //! | `branch` | the branch of the rescue phrase that the index belongs to, in decimal; absent for branch 0 |
@@ -122,11 +122,11 @@ impl OrderStore for countersign_store::Store {
     }
 
     async fn keep_pins(&self, guard: &LockedOrder, pins: &SignedUnder) -> Result<(), StoreError> {
-        if guard.exists(PINS)? {
+        let bytes = serde_json::to_vec(pins).map_err(|error| StoreError::Failed(error.to_string()))?;
+        if guard.read(PINS)?.is_some_and(|kept| kept.as_slice() == bytes) {
             return Ok(());
         }
-        let bytes = serde_json::to_vec(pins).map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(guard.create_new(PINS, &bytes)?)
+        Ok(guard.write(PINS, &bytes)?)
     }
 
     async fn append(&self, guard: &LockedOrder, entry: &Entry) -> Result<(), StoreError> {

@@ -88,7 +88,7 @@ pub enum Stop {
     Unavailable(String),
     /// Nothing was paid, and the record was refused.
     Refused(Refusal),
-    /// Nothing was paid, or the same step would fail again.
+    /// Nothing was paid, and the step failed.
     Failed(DriveError),
 }
 
@@ -186,10 +186,9 @@ impl Following {
         self.is_paid |= kept.may_be_paid();
         let progress = match result {
             Ok(progress) => progress,
-            // A paid order is followed until it ends, whatever fails. A fee above the policy's limit may be below it in an hour.
-            Err(error) if self.is_paid && (error.is_transient() || matches!(error, DriveError::Owner(_))) => {
-                return FollowStep { alerts: vec![Alert::Retrying], stop: None };
-            }
+            // A paid order is followed until it ends, whatever fails. A fee above the policy's limit may be below it in an hour, and what is
+            // refused of another payment says nothing about the first one.
+            Err(_) if self.is_paid => return FollowStep { alerts: vec![Alert::Retrying], stop: None },
             Err(error) => return FollowStep { alerts: Vec::new(), stop: Some(Stop::Failed(error.clone())) },
         };
         self.is_paid |= progress.is_paid || progress.is_stated_paid;

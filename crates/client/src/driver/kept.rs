@@ -22,7 +22,7 @@ pub struct OrderState {
     /// The body of the record that the order was verified with when it was signed; `None` before. Its terms apply until the order ends.
     pub record: Option<Vec<u8>>,
     /// The wallet's pins and policy of that time; `None` before. They apply until the order ends, because a pin that is removed later
-    /// must not prevent a paid order from being redeemed or refunded.
+    /// must not prevent a paid order from being redeemed or refunded. As long as nothing is signed, they are those of the last question.
     pub pins: Option<Arc<SignedUnder>>,
     /// The secret; `None` if the service or somebody else holds it.
     pub secret: Option<Secret>,
@@ -226,11 +226,12 @@ pub trait OrderStore: MaybeSend + MaybeSync {
     /// [`StoreError::Exists`] or [`StoreError::Failed`] if a different record is stored already, or [`StoreError::Failed`].
     fn keep_record(&self, guard: &Self::Guard, body: &[u8]) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
-    /// Stores the pins and the policy that the order is verified with, unless some are stored already.
+    /// Stores the pins and the policy that the order is verified with, in place of those that are stored, atomically: after a power failure
+    /// the order has either of the two. Called again whenever the owner is asked to pay, until something is signed.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Failed`].
+    /// [`StoreError::Failed`]. The stored ones are unchanged then.
     fn keep_pins(&self, guard: &Self::Guard, pins: &SignedUnder) -> impl Future<Output = Result<(), StoreError>> + MaybeSend;
 
     /// Appends a line to the journal.

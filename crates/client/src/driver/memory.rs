@@ -119,7 +119,7 @@ impl OrderStore for MemoryStore {
     async fn keep_pins(&self, guard: &MemoryGuard, pins: &SignedUnder) -> Result<(), StoreError> {
         let mut orders = self.kept();
         let kept = orders.get_mut(&guard.id).ok_or_else(|| StoreError::Unknown(guard.id.clone()))?;
-        kept.pins.get_or_insert_with(|| Arc::new(pins.clone()));
+        kept.pins = Some(Arc::new(pins.clone()));
         Ok(())
     }
 

@@ -17,13 +17,17 @@ use countersign_transport::{BoxFuture, MaybeSend, MaybeSync};
 pub trait Owner: MaybeSend + MaybeSync {
     /// Signs the funding of an order, which the driver has just verified, including its deadline. A signer that can send the payment by
     /// itself must not get it here: return [`FundingReply::Outside`] then.
+    ///
+    /// The owner may take hours to agree. But where the payment is signed again while the first one may still arrive, the driver drops this
+    /// future after five minutes, looks at the chains, and asks again.
     fn fund(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend;
 
     /// Gives the funding of an order to a signer that can send it by itself. Called after [`FundingReply::Outside`], once the journal says
     /// that the payment may be on its way.
     ///
     /// Every reply but [`FundingReply::Elsewhere`], and every error, states that the signer has sent nothing. If that is not known, return
-    /// [`FundingReply::Elsewhere`].
+    /// [`FundingReply::Elsewhere`]. A reply about another payment is waited for like that of [`fund`](Self::fund), and counts as
+    /// [`FundingReply::Elsewhere`] if it takes longer.
     fn hand_out(&self, order: &Verified) -> impl Future<Output = Result<FundingReply, OwnerError>> + MaybeSend {
         let _ = order;
         std::future::ready(Ok(FundingReply::NotNow))
@@ -119,8 +123,9 @@ pub struct Settlement<'s> {
     pub registry: &'s Registry,
     /// The secret for a redemption; `None` for a refund, or if the secret is not known.
     pub secret: Option<&'s Secret>,
-    /// The transactions that were sent before and are still not on chain; empty the first time. A replacement should pay a higher fee
-    /// and exclude them, by the same nonce or the same inputs. Where that is not possible, two do no harm: an HTLC ends once.
+    /// The transactions that were sent before and are still not on chain; empty the first time, and always for a redemption that is not
+    /// urgent. A replacement should pay a higher fee and exclude them, by the same nonce or the same inputs. Where that is not possible, two
+    /// do no harm: an HTLC ends once.
     pub replaces: &'s [BroadcastTransaction],
     /// Whether others may know the secret of a redemption. Then a slow one is better than none.
     pub is_urgent: bool,

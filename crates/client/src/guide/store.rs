@@ -10,7 +10,7 @@
 //! | secret | `create`, once, in the same transaction | [`Secret::to_hex`](crate::Secret::to_hex), back with `parse`; encrypt it |
 //! | index, branch, minimum amount (`at_least`) | `create`, once | numbers |
 //! | record | `keep_record`, once | bytes as they are |
-//! | pins | `keep_pins`, once | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize`; back with [`from_json`](crate::driver::SignedUnder::from_json) |
+//! | pins | `keep_pins`, in place of older ones | [`SignedUnder`](crate::driver::SignedUnder) is `Serialize`; back with [`from_json`](crate::driver::SignedUnder::from_json) |
 //! | journal | `append`, `replace_journal` | [`Entry`](crate::driver::Entry) is `Serialize` and `Deserialize` |
 //!
 //! A lock is a value that unlocks when it is dropped, also if the task is cancelled. A lock of a process that died must not stay.
@@ -124,12 +124,8 @@
 //!         guard: &Lock,
 //!         pins: &SignedUnder,
 //!     ) -> Result<(), StoreError> {
-//!         match self.0.read(&guard.1, "pins")? {
-//!             Some(_) => Ok(()), // the first ones stay
-//!             None => self
-//!                 .0
-//!                 .write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)]),
-//!         }
+//!         self.0
+//!             .write(&guard.1, &[("pins", serde_json::to_vec(pins).map_err(failed)?)])
 //!     }
 //!
 //!     async fn append(&self, guard: &Lock, entry: &Entry) -> Result<(), StoreError> {

@@ -92,7 +92,7 @@ impl World {
         let is_other_chain = bad == Some(Bad::ServesAnotherChain);
         let head = self.head_time(leg);
         let mut seen = match bad {
-            Some(Bad::Lags(seconds)) => head - seconds,
+            Some(Bad::Lags(seconds) | Bad::LagsAndRejects(seconds)) => head - seconds,
             Some(Bad::HeadIsOff(seconds)) => head.saturating_add_signed(seconds),
             _ => head - behind,
         };
@@ -201,7 +201,12 @@ impl World {
             .iter()
             .map(|request| {
                 if is_send(request) {
-                    return self.sent(leg, request, is_honest);
+                    return match bad {
+                        Some(Bad::LagsAndRejects(_)) if self.is_funding(&self.now(), request) => {
+                            Answer::Error(RpcError::new(-32_000, "execution reverted", None))
+                        }
+                        _ => self.sent(leg, request, is_honest),
+                    };
                 }
                 let answer = looked.next().unwrap();
                 match request {
@@ -236,14 +241,15 @@ impl World {
 }
 
 impl World {
+    /// Returns whether a request contains the payment.
+    fn is_funding(&self, state: &State, request: &Request) -> bool {
+        state.signed.iter().find(|one| contains(request, &one.needle)).is_some_and(|one| one.kept.role == Role::Initiate)
+    }
+
     /// Notes that the payment leaves, if one of the requests sends it.
     fn note_leaving(&self, leg: Leg, requests: &[Request]) {
         let mut state = self.now();
-        let is_funding = |request: &&Request| {
-            let signed = state.signed.iter().find(|one| contains(request, &one.needle));
-            signed.is_some_and(|one| one.kept.role == Role::Initiate)
-        };
-        if leg == Leg::Source && requests.iter().filter(|request| is_send(request)).any(|request| is_funding(&request)) {
+        if leg == Leg::Source && requests.iter().filter(|request| is_send(request)).any(|request| self.is_funding(&state, request)) {
             self.leave(&mut state);
         }
     }
@@ -252,8 +258,16 @@ impl World {
     pub async fn ask_endpoint(&self, chain: &str, endpoint: &str, requests: &[Request]) -> Vec<Answer> {
         self.note_leaving(self.leg_of(chain), requests);
         self.operation().await;
-        self.wait(self.plan.latency.0, self.plan.latency.1).await;
         let (leg, count) = (self.leg_of(chain), requests.len());
+        let is_late = |(place, bad): &(usize, Bad)| *bad == Bad::ConfirmsLate && ENDPOINTS[*place] == endpoint;
+        if self.plan.bad[place_of(leg)].iter().any(is_late) {
+            let answers = self.answers(leg, requests, None, 0);
+            if requests.iter().any(is_send) {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+            return answers;
+        }
+        self.wait(self.plan.latency.0, self.plan.latency.1).await;
         let bad = self.bad(leg, endpoint);
         if bad == Some(Bad::Hangs) || bad == Some(Bad::HangsOncePaid) && self.is_paid() {
             std::future::pending::<()>().await;

@@ -53,6 +53,10 @@ pub enum Bad {
     /// It follows the chain by this many seconds too late.
     Lags(u64),
     ServesAnotherChain,
+    /// It follows the chain by this many seconds too late, and rejects the owner's payment.
+    LagsAndRejects(u64),
+    /// It is the first to take what it is sent, and says so only after five seconds.
+    ConfirmsLate,
     /// It knows only the newest block.
     IsPruned,
     /// It shows what is so, and keeps the transactions that it accepts.

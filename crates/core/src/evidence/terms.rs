@@ -142,37 +142,59 @@ impl VerifiedTerms {
             return Err(changed("order_id", self.order_id.as_str(), later.order_id.as_str()));
         }
         for leg in [Leg::Source, Leg::Destination] {
-            let (was, is) = (self.leg(leg), later.leg(leg));
+            // Without `..`, so that a new member is compared here, or left out for a reason: the family is that of the network, the pace says
+            // what to expect of the chain and not what the HTLC holds, and neither does whether an id was recomputed, or when the service says
+            // that the order was created.
+            let HtlcTerms {
+                chain,
+                family: _,
+                network,
+                pace: _,
+                asset,
+                htlc,
+                htlc_registry,
+                generation,
+                token,
+                swap_id,
+                swap_id_recomputed: _,
+                initiator,
+                redeemer,
+                amount,
+                timelock,
+                secret_hash,
+                created_at: _,
+            } = self.leg(leg);
+            let is = later.leg(leg);
             let at = |member: &str| format!("{}/{member}", leg.name());
             let texts = [
-                ("chain", was.chain.as_str(), is.chain.as_str()),
-                ("asset", was.asset.as_str(), is.asset.as_str()),
-                ("token", was.token.as_deref().unwrap_or_default(), is.token.as_deref().unwrap_or_default()),
+                ("chain", chain.as_str(), is.chain.as_str()),
+                ("asset", asset.as_str(), is.asset.as_str()),
+                ("token", token.as_deref().unwrap_or_default(), is.token.as_deref().unwrap_or_default()),
             ];
             if let Some((member, was, is)) = texts.into_iter().find(|(_, was, is)| was != is) {
                 return Err(changed(&at(member), was, is));
             }
-            for (member, was, is) in [("initiator", &was.initiator, &is.initiator), ("redeemer", &was.redeemer, &is.redeemer)] {
+            for (member, was, is) in [("initiator", initiator, &is.initiator), ("redeemer", redeemer, &is.redeemer)] {
                 if was != is {
                     return Err(changed(&at(member), was, is));
                 }
             }
-            if was.htlc != is.htlc {
+            if (network, htlc, htlc_registry, generation) != (&is.network, &is.htlc, &is.htlc_registry, &is.generation) {
                 return Err(At::RECORD
                     .refuse_below(Code::RecordChanged, &format!("/{}", at("chain")))
                     .with_reason("the registry now pins another HTLC"));
             }
-            if was.amount != is.amount {
-                return Err(changed(&at("amount"), was.amount, is.amount));
+            if *amount != is.amount {
+                return Err(changed(&at("amount"), *amount, is.amount));
             }
-            if was.timelock != is.timelock {
-                return Err(changed(&at("timelock"), was.timelock, is.timelock));
+            if *timelock != is.timelock {
+                return Err(changed(&at("timelock"), *timelock, is.timelock));
             }
-            if was.secret_hash != is.secret_hash {
-                return Err(changed(&at("secret_hash"), was.secret_hash, is.secret_hash));
+            if *secret_hash != is.secret_hash {
+                return Err(changed(&at("secret_hash"), *secret_hash, is.secret_hash));
             }
-            if !was.swap_id.eq_ignore_ascii_case(&is.swap_id) {
-                return Err(changed(&at("swap_id"), was.swap_id.as_str(), is.swap_id.as_str()));
+            if !swap_id.eq_ignore_ascii_case(&is.swap_id) {
+                return Err(changed(&at("swap_id"), swap_id.as_str(), is.swap_id.as_str()));
             }
         }
         if self.affiliate_fees != later.affiliate_fees {

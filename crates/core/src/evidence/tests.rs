@@ -9,6 +9,7 @@ use ruint::aliases::U256;
 use super::{Finding, HeadDoubt, Hold, HtlcEvent, HtlcState, HtlcTerms, Judgement, LockedHtlc, ObservedAt, VerifiedTerms, combine};
 use crate::reader::Agree;
 use crate::report::Code;
+use crate::trust::Generation;
 use crate::wire::{AssetId, SecretHash};
 
 const NOW: UnixTime = UnixTime::from_secs(1_700_000_000);
@@ -348,11 +349,14 @@ fn terms_never_change() {
     let first = terms();
     assert!(first.check_unchanged(&first).is_ok());
     type Change = (&'static str, fn(&mut HtlcTerms));
-    let changes: [Change; 10] = [
+    let changes: [Change; 13] = [
         ("chain", |leg| leg.chain = "base".to_owned()),
         ("asset", |leg| leg.asset = AssetId::parse("ethereum:usdt").unwrap()),
         ("token", |leg| leg.token = None),
+        ("chain", |leg| leg.network = Network::Evm(8_453)),
         ("chain", |leg| leg.htlc = Some(account('8'))),
+        ("chain", |leg| leg.htlc_registry = Some(account('8'))),
+        ("chain", |leg| leg.generation = Generation::all(Family::Starknet).next()),
         ("initiator", |leg| leg.initiator = account('5')),
         ("redeemer", |leg| leg.redeemer = account('5')),
         ("amount", |leg| leg.amount = U256::from(999)),

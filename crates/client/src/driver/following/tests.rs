@@ -127,11 +127,10 @@ fn only_a_paid_order_is_followed_through_failures() {
     let busy = || DriveError::Store(StoreError::Busy);
     let unsigned = || DriveError::Owner(OwnerError::Unavailable("fees are unknown".to_owned()));
     let refused = || DriveError::Refused(Refusal::new(Code::RecordMismatch, ""));
-    for error in [busy(), unsigned()] {
+    for error in [busy(), unsigned(), refused()] {
         check(alone(), &paid(), Err(error.clone()), &[Alert::Retrying], None);
         check(alone(), &kept(), Err(error.clone()), &[], Some(Stop::Failed(error)));
     }
-    check(alone(), &paid(), Err(refused()), &[], Some(Stop::Failed(refused())));
     // Once paid, always paid: also if the store shows it no longer.
     let mut following = alone();
     following.hear(&kept(), &Ok(Progress { is_paid: true, ..rest(Status::Paying) }));
