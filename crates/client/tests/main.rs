@@ -28,4 +28,5 @@ mod store;
 mod support;
 mod traces;
 mod tracking;
+mod unsent;
 mod world;

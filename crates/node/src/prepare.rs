@@ -209,6 +209,9 @@ impl<T: Transport> Nodes<T> {
     /// A transaction that reverts, fails or aborts costs its sender the fee, and nothing else. Where the chain asks for more than the
     /// policy allows, the limit of the policy is paid, as long as that is enough to take the other one's place.
     ///
+    /// Do not call it for a redemption that was signed and never sent, because its replacement shows the secret for the first time: see
+    /// [`Nodes::prepare_urgent`].
+    ///
     /// # Errors
     ///
     /// Returns the same errors as [`Nodes::prepare`]. Also returns [`NodeError::Refused`] if `sent` is not a transaction of the chain with

@@ -35,7 +35,8 @@ pub enum Attempt<'a> {
     First(Speed),
     /// A redemption whose secret others may know: see [`Nodes::prepare_urgent`].
     Urgent,
-    /// A transaction in place of one that was sent and is not mined: see [`Nodes::prepare_replacement`].
+    /// A transaction in place of one that was sent and is not mined: see [`Nodes::prepare_replacement`]. A redemption only if others may
+    /// know its secret.
     Replacement {
         /// The id of the transaction that was sent.
         id: &'a str,

@@ -119,10 +119,18 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         if !is_urgent && let Err(why) = self.confirm_release().await {
             return Ok(StepOutcome::Retry(why));
         }
-        if let Some((transactions, _)) = self.kept.signed(Purpose::Redemption) {
-            return self.broadcast_or_replace(Delivery::Redemption, Purpose::Redemption, transactions).await;
+        match self.kept.signed(Purpose::Redemption) {
+            Some((transactions, _)) if is_urgent => {
+                return self.broadcast_or_replace(Delivery::Redemption, Purpose::Redemption, transactions).await;
+            }
+            // It was signed and not sent, so the secret is still here, and the evidence was read a moment ago.
+            Some((transactions, _)) if !self.is_overdue(Purpose::Redemption) => {
+                return self.broadcast(Delivery::Redemption, transactions).await;
+            }
+            // One that is too old, and may have expired, is signed anew like the first one. To send it would show the secret for nothing.
+            _ => {}
         }
-        let transactions = match self.settle(Purpose::Redemption, &[]).await {
+        let transactions = match self.settle(Purpose::Redemption, &[], is_urgent).await {
             Ok(Some(transactions)) => transactions,
             // The secret is public, so the relayer learns nothing from it, and it may redeem sooner than an absent owner.
             _ if self.is_public() && self.kept.swap.request().destination.delegate.is_none() => return self.give_secret(true).await,
@@ -180,7 +188,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         if let Some((transactions, _)) = self.kept.signed(Purpose::Refund) {
             return self.broadcast_or_replace(Delivery::Refund, Purpose::Refund, transactions).await;
         }
-        let transactions = match self.settle(Purpose::Refund, &[]).await {
+        let transactions = match self.settle(Purpose::Refund, &[], false).await {
             Ok(Some(transactions)) => transactions,
             Ok(None) => return self.call(Delivery::RefundRequest, &Call::Refund).await,
             // The owner may have no coin for the fee, or no endpoint that answers. The relayer can only pay the owner, so it is asked too.
@@ -201,13 +209,18 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         self.observed.source_family == Some(Family::Bitcoin) && self.kept.swap.request().source.delegate.is_some()
     }
 
-    /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined.
-    async fn settle(&self, purpose: Purpose, replaces: &[BroadcastTransaction]) -> Result<Option<Vec<BroadcastTransaction>>, DriveError> {
+    /// Asks the owner to sign a redemption or a refund, for the first time or to replace transactions that are not mined. Only a redemption
+    /// whose secret is out (`is_urgent`) replaces another one.
+    async fn settle(
+        &self,
+        purpose: Purpose,
+        replaces: &[BroadcastTransaction],
+        is_urgent: bool,
+    ) -> Result<Option<Vec<BroadcastTransaction>>, DriveError> {
         let Some(VerifiedRecord { record, .. }) = self.verified() else { return Ok(None) };
         let leg = if purpose == Purpose::Refund { Leg::Source } else { Leg::Destination };
         let public = self.observed.public_secret.map(Secret::from_bytes);
         let secret = self.kept.own_secret().or(public.as_ref()).filter(|_| purpose == Purpose::Redemption);
-        let is_urgent = purpose == Purpose::Redemption && (self.kept.secret_was_sent() || self.is_public());
         let task = Settlement { purpose, leg, record: &record, registry: self.driver.pins(self.kept).0, secret, replaces, is_urgent };
         if secret.is_some() && !self.kept.secret_has_left() && !self.driver.owner.signs_here(&leg.of(&record).chain) {
             self.write(Event::SecretLeaving { path: SecretRoute::Signer }).await?;
@@ -254,17 +267,22 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         })
     }
 
-    /// Broadcasts a redemption or a refund. If the chain rejects it, it is signed again with current fees. That is safe, because both
-    /// end the same HTLC and only one can take effect. A funding is never signed again.
+    fn is_overdue(&self, purpose: Purpose) -> bool {
+        self.driver.is_overdue_at(self.kept, purpose, self.driver.now().max(self.observed.now), Some(self.observed))
+    }
+
+    /// Broadcasts a refund, or a redemption whose secret is out. If the chain rejects it, it is signed again with current fees. That is safe,
+    /// because both end the same HTLC and only one can take effect. A funding is never signed again.
     async fn broadcast_or_replace(
         &self,
         what: Delivery,
         purpose: Purpose,
         transactions: &[BroadcastTransaction],
     ) -> Result<StepOutcome, DriveError> {
+        let is_urgent = purpose == Purpose::Redemption;
         // If the owner does not sign a replacement, the transaction that was sent remains the best one available.
-        if self.driver.is_overdue_at(self.kept, purpose, self.driver.now().max(self.observed.now), Some(self.observed))
-            && let Ok(Some(replacement)) = self.settle(purpose, transactions).await
+        if self.is_overdue(purpose)
+            && let Ok(Some(replacement)) = self.settle(purpose, transactions, is_urgent).await
         {
             self.note(what, Event::Signed { purpose, transactions: replacement.clone(), gasless: None }).await?;
             let done = self.broadcast(what, &replacement).await?;
@@ -276,7 +294,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Step<'_, T, C, S, O> {
         }
         let done = self.broadcast(what, transactions).await?;
         if let StepOutcome::Rejected(why) = done {
-            let Some(transactions) = self.settle(purpose, &[]).await? else { return Ok(StepOutcome::Retry(why)) };
+            let Some(transactions) = self.settle(purpose, &[], is_urgent).await? else { return Ok(StepOutcome::Retry(why)) };
             self.note(what, Event::Signed { purpose, transactions: transactions.clone(), gasless: None }).await?;
             // Sent at once, because a transaction that is valid for a minute would have expired by the next attempt.
             return self.broadcast(what, &transactions).await;

@@ -9,7 +9,7 @@
 //! | `hand_out` | after `Outside`, once the journal says that the payment may be on its way | [`Signed`](crate::driver::FundingReply::Signed), [`Elsewhere`](crate::driver::FundingReply::Elsewhere) if it was sent, or may have been |
 //! | `raise` | a payment on a Bitcoin-like chain should be in a block by now, and is not | the payment again, with the same coins and deposit, for a higher fee: a wallet with `countersign-node` calls `Nodes::prepare_raised`. The default signs nothing |
 //! | `check_release` | right before the secret is shown to anybody for the first time: to `settle`, or to the service's relayer | an error if the redemption would not pay, which keeps the secret. It gets the pins that the order was signed with, and asks about their assets. The default asks nothing: a wallet with `countersign-node` calls `Nodes::preconditions` here with `Ends::of_record` and the contracts that it has stored (`Ends::described`), and in `fund` with `Ends::of_order` |
-//! | `settle` | the destination is funded (a redemption), or the source's timelock is over (a refund); again with `replaces` if what was sent is not mined | transactions; `None` for not now |
+//! | `settle` | the destination is funded (a redemption), or the source's timelock is over (a refund); again with `replaces` if what was sent is not mined, but never before the secret is out | transactions; `None` for not now |
 //! | `can_redeem` | before paying | whether there is a key and a coin for fees on that chain |
 //! | `signs_here` | before a redemption is signed | whether the key is in this process. Otherwise the journal says first that the secret may be out |
 //!

@@ -87,6 +87,13 @@ impl World {
         Some(BroadcastTransaction { chain: self.terms(leg).chain.clone(), role, id, payload, spends: Vec::new() })
     }
 
+    /// Returns a signed redemption that nobody has sent.
+    pub fn unsent_redemption(&self) -> BroadcastTransaction {
+        let kept = self.redemption().unwrap();
+        self.remember(self.plan.pays, &kept, false);
+        kept
+    }
+
     /// Returns the refund: a real transaction on a Bitcoin-like chain, elsewhere an id that the simulated chain recognizes.
     fn refund(&self) -> Option<BroadcastTransaction> {
         if self.plan.kind.has_blocks() {
@@ -141,6 +148,7 @@ impl World {
         }
         assert_eq!(is_redemption, task.secret.is_some(), "a redemption without a secret, or a refund with one");
         assert!(!(is_redemption && self.plan.freezes_the_receiver), "a redemption that would not pay is not signed");
+        assert!(!is_redemption || task.is_urgent || task.replaces.is_empty(), "what nobody may know is not replaced");
         if self.plan.cannot_pay.contains(&task.purpose) {
             return Err(Refusal::new(Code::InsufficientFunds, "/value").into());
         }
