@@ -288,7 +288,11 @@ impl HostOwner {
     /// Asks what must hold at a stage of an order, and returns what the owner should know about it.
     async fn check(&self, ends: Ends<'_>, stage: Stage) -> Result<Vec<(Code, String)>, OwnerError> {
         let account = self.options.account(ends.destination_chain(), &self.registry);
-        let bytes = self.store.run(|store| store.contracts()).await.map_err(unavailable)?;
+        // Before paying, whoever follows the order compares the contracts of both legs.
+        let bytes = match stage {
+            Stage::BeforePaying => None,
+            _ => self.store.run(|store| store.contracts()).await.map_err(unavailable)?,
+        };
         let contracts = bytes.map(|bytes| Contracts::from_json(&bytes)).transpose()?.unwrap_or_default();
         let ends = ends.redeemed_by(account).with_relayer(self.options.relayer).described(&contracts);
         let mut found = self.nodes.preconditions(&ends, stage, self.options.speed, &self.policy).await;
