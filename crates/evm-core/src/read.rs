@@ -41,6 +41,7 @@ sol! {
         function isValidSignature(bytes32 hash, bytes signature);
         function paused();
         function getL1FeeUpperBound(uint256 unsignedTxSize);
+        function gasEstimateL1Component(address to, bool contractCreation, bytes data) returns (uint64 gas, uint256 baseFee, uint256 l1BaseFee);
 
         event Initiated(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount);
         event InitiatedWithDestinationData(bytes32 indexed orderId, bytes32 indexed secretHash, uint256 indexed amount, bytes destinationData);
@@ -418,6 +419,19 @@ pub fn paused_call() -> Vec<u8> {
 #[must_use]
 pub fn l1_fee_call(unsigned_size: u64) -> Vec<u8> {
     Views::getL1FeeUpperBoundCall { unsignedTxSize: U256::from(unsigned_size) }.abi_encode()
+}
+
+/// Returns the calldata of `gasEstimateL1Component(address,bool,bytes)`, with which nodes of Arbitrum chains state the gas that a call uses for
+/// its data on the chain below.
+#[must_use]
+pub fn l1_gas_call(to: Address, data: Bytes) -> Vec<u8> {
+    Views::gasEstimateL1ComponentCall { to, contractCreation: false, data }.abi_encode()
+}
+
+/// Reads the gas out of what [`l1_gas_call`] returns; `None` if it is something else.
+#[must_use]
+pub fn l1_gas(returned: &[u8]) -> Option<u64> {
+    Views::gasEstimateL1ComponentCall::abi_decode_returns_validate(returned).ok().map(|stated| stated.gas)
 }
 
 /// Returns the storage slots of an order, in the order of the words of [`Layout::V3`]. `mapping` is the slot of the mapping of orders.

@@ -30,14 +30,16 @@ const OWN_GAS: u64 = 100_000;
 /// The gas that is left for the token's transfer. A contract can pass on 63/64 of what it has.
 pub(crate) const PAYMENT_GAS: u64 = (GAS_LIMIT - OWN_GAS) / 64 * 63;
 
-/// Returns the gas limit of these calls under a policy. A redemption cannot be estimated without showing the secret, so it is the same for
-/// whoever asks beforehand whether an account can pay for it.
+/// Returns the gas limit of these calls under a policy: [`GAS_LIMIT`], and twice the gas for their data on the chain below, whose price may
+/// rise until the call is mined; 0 where data is not paid for as gas. A redemption cannot be estimated without showing the secret, so it is
+/// the same for whoever asks beforehand whether an account can pay for it.
 ///
 /// # Errors
 ///
-/// [`Code::GasLimitTooHigh`] at `/gas_limit` if the policy allows less than [`GAS_LIMIT`].
-pub fn gas_limit(policy: &Policy) -> Result<u64, Refusal> {
-    gas::check_limit(policy.evm.gas_limit, U256::from(GAS_LIMIT), &|code| Refusal::new(code, "/gas_limit").with_actual(GAS_LIMIT))
+/// [`Code::GasLimitTooHigh`] at `/gas_limit` if the policy allows less.
+pub fn gas_limit(policy: &Policy, data_gas: u64) -> Result<u64, Refusal> {
+    let limit = GAS_LIMIT.saturating_add(data_gas.saturating_mul(2));
+    gas::check_limit(policy.evm.gas_limit, U256::from(limit), &|code| Refusal::new(code, "/gas_limit").with_actual(limit))
 }
 
 /// A recovery call, to which [`Recovery::prepare`] adds a sender, a nonce and fees.
@@ -67,6 +69,12 @@ impl Recovery {
     #[must_use]
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
+    }
+
+    /// Returns the address of the HTLC.
+    #[must_use]
+    pub fn contract(&self) -> Address {
+        self.call.to
     }
 
     /// Applies the gas limit ceiling of `policy` instead of the default policy's.

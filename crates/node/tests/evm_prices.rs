@@ -10,7 +10,7 @@ use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Fees, TxContext};
 use countersign::recover::Recovery;
 use countersign::{BroadcastTransaction, Code, Policy, SecretHash, Unsigned, evidence::HtlcTerms};
-use countersign_node::{NodeError, Nodes, Speed};
+use countersign_node::{Endpoint, Endpoints, NodeConfig, NodeError, Nodes, Speed};
 use countersign_testkit::recover::record;
 use countersign_testkit::{key, registry, verified};
 use serde_json::{Value, json};
@@ -178,8 +178,14 @@ const STAGES: [Stage; 7] = [
 
 /// A redemption and a refund of the same leg.
 fn recoveries() -> [Recovery; 2] {
+    recoveries_on("ethereum", "ethereum:usdc")
+}
+
+fn recoveries_on(chain: &str, asset: &str) -> [Recovery; 2] {
     let mut record = record::<Evm>(ORDER, |order| {
-        order["source_swap"]["secret_hash"] = SecretHash::of(&SECRET).to_string().into();
+        let swap = &mut order["source_swap"];
+        swap["secret_hash"] = SecretHash::of(&SECRET).to_string().into();
+        (swap["chain"], swap["asset"]) = (chain.into(), asset.into());
     })
     .unwrap();
     record.source_swap.swap_id = recover::refund(&record, Leg::Source, registry()).unwrap_err().expected().unwrap().to_string();
@@ -320,4 +326,60 @@ async fn a_bid_that_was_too_high_can_be_replaced() {
     // 960 gwei and ten percent are above the ceiling of 1,000 gwei.
     assert_eq!(offered(&honest(), world, Stage::Replacement(TooHigh::Cap)).await.unwrap(), (4 * 21 * GWEI, GWEI));
     assert_eq!(offered(&honest(), world, Stage::Replacement(TooHigh::Both)).await.unwrap(), (4 * 21 * GWEI, 4 * GWEI));
+}
+
+/// On Arbitrum a redemption pays for its data as gas: what the endpoints state of it is a part of the limit, twice, and the secret is not in
+/// the question.
+#[tokio::test(start_paused = true)]
+async fn a_redemption_on_arbitrum_has_the_gas_for_its_data() {
+    // One word for each number that the interface returns.
+    let stated = |gas: u64| json!(format!("0x{gas:064x}{:064x}{:064x}", 7, 9));
+    let limited = || failure(-32_005);
+    let [redemption, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
+    let asked = |answers: [Value; 3]| {
+        let hosts = ["a.example", "b.example", "c.example"];
+        let chain = Chain::funded(&TERMS).lying(move |host, method, params| match method {
+            "eth_chainId" => Some(json!("0xa4b1")),
+            "eth_getBalance" => Some(json!(RICH)),
+            "eth_getTransactionCount" => Some(json!("0x2a")),
+            "eth_simulateV1" => Some(json!([{"calls": [{"status": "0x1", "gasUsed": "0x5208", "logs": [], "returnData": "0x"}]}])),
+            "eth_call" if params[0]["to"].as_str()?.eq_ignore_ascii_case("0x00000000000000000000000000000000000000c8") => {
+                let data = params[0]["data"].as_str()?;
+                assert!(data.starts_with("0x77d488a2") && !data.contains(&hex::encode(SECRET)), "{data}");
+                Some(answers[hosts.iter().position(|other| *other == host)?].clone())
+            }
+            _ => WORLDS[2].answer(method),
+        });
+        let all = hosts.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
+        Nodes::new(chain, NodeConfig::new().with("arbitrum", Endpoints::new(all).unwrap()), registry())
+    };
+    let limit = |unsigned: Result<Unsigned, NodeError>| {
+        unsigned.map(|unsigned| {
+            let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
+            unsigned.payloads().calls[0].transaction.transaction.gas_limit()
+        })
+    };
+    let (sender, policy) = (SENDER.to_string(), Policy::default());
+    for (answers, expected) in [
+        ([stated(120_000), stated(120_000), stated(120_000)], Some(540_000)),
+        // One endpoint lies, and one lies while another one is silent.
+        ([stated(120_000), stated(0), stated(130_000)], Some(540_000)),
+        ([stated(u64::MAX), stated(120_000), stated(130_000)], Some(560_000)),
+        ([stated(120_000), stated(0), limited()], Some(540_000)),
+        // A chain that has no such gas.
+        ([json!("0x"), json!("0x"), json!("0x")], Some(300_000)),
+        ([limited(), limited(), stated(120_000)], None),
+        // Above the limit of the policy.
+        ([stated(20_000_000), stated(20_000_000), stated(0)], None),
+    ] {
+        let nodes = asked(answers.clone());
+        let found = limit(nodes.prepare_recovery(&redemption, "arbitrum", &sender, Speed::Normal, &policy).await);
+        assert_eq!(found.ok(), expected, "{answers:?}");
+        // Once the secret is out, what is not known does not stand before it.
+        let urgent = limit(nodes.prepare_urgent(&redemption, "arbitrum", &sender, Speed::Fast, &policy).await);
+        let least = expected.unwrap_or(2_300_000);
+        assert!(urgent.as_ref().is_ok_and(|limit| (least..=policy.evm.gas_limit).contains(limit)), "{answers:?}: {urgent:?}");
+        let refunded = limit(nodes.prepare_recovery(&refund, "arbitrum", &sender, Speed::Normal, &policy).await);
+        assert_eq!(refunded.ok(), Some(300_000), "{answers:?}");
+    }
 }

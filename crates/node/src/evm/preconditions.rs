@@ -3,7 +3,7 @@
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::U256;
 use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, has_l1_fee, needs_lower_height};
-use countersign::evm::recover::{GAS_LIMIT, gas_limit};
+use countersign::evm::recover::GAS_LIMIT;
 use countersign::{chains::Finality, evidence::Precondition};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
@@ -47,8 +47,9 @@ impl<T: Transport> EvmChain<'_, T> {
                 }
             }
             Precondition::Redeemer => {
-                if let Some(account) = end.redeemer {
-                    let (account, gas_cost) = (self.parse(account, "/sender")?, self.gas_cost(end, gas_limit(end.bid.policy)?).await?);
+                if let (Some(account), Some(htlc)) = (end.redeemer, asset.htlc.as_ref().and_then(from_account)) {
+                    let gas = self.redemption_gas(htlc, end.bid).await?;
+                    let (account, gas_cost) = (self.parse(account, "/sender")?, self.gas_cost(end, gas).await?);
                     self.served(Served::Coins { account, gas_cost }).await?;
                 }
             }

@@ -119,6 +119,9 @@ impl<T: Transport> EvmChain<'_, T> {
         mut calls: TxContext,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
+        if recovery.terms().role == Role::Redeem {
+            calls.gas_limit = Some(self.redemption_gas(recovery.contract(), bid).await?);
+        }
         let (asked, limit) = (calls.fees, self.limit(bid.policy));
         calls.fees = fees::at_most(asked, bid.urgency.offer(fees::cap(asked), 0, limit));
         if let Err(refusal) = fees::check(calls.fees, limit) {

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use countersign::chains::ChainProfile;
 use countersign::evm::alloy_primitives::{Address, U256};
-use countersign::evm::reader::{Amount, AmountOf, Context, FeeLevels, NonceAndFees, Prices, fees, pending_nonce};
+use countersign::evm::reader::{
+    Amount, AmountOf, Context, FeeLevels, L1Gas, L1GasEstimation, NonceAndFees, Prices, RedemptionOf, fees, needs_lower_height,
+    pending_nonce,
+};
+use countersign::evm::recover::gas_limit;
 use countersign::evm::{Fees, TxContext};
 use countersign::{Policy, trust::Contract};
-use countersign_core::reader::Urgency;
+use countersign_core::reader::{Urgency, high_median};
 use countersign_transport::Transport;
 
 use super::EvmChain;
@@ -18,6 +22,8 @@ use crate::prepare::Bid;
 /// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
 const MAX_FEE_READS: usize = 3;
 const FEE_READ_PAUSE: Duration = Duration::from_secs(4);
+/// The gas for a redemption's data on an Arbitrum chain where no endpoint states it: some 4,000 units at 2.5 gwei, where gas costs 0.01 gwei.
+const USUAL_DATA_GAS: u64 = 1_000_000;
 
 /// What the endpoints that agree show.
 struct Shown {
@@ -72,6 +78,25 @@ impl<T: Transport> EvmChain<'_, T> {
     /// Returns the maximum price of one unit of gas, in wei.
     pub(super) fn limit(&self, policy: &Policy) -> u128 {
         fees::limit(policy, ChainProfile::of(self.connection.name, self.connection.network))
+    }
+
+    /// Returns the gas limit of a redemption of an HTLC. Where its data on the chain below is paid for as gas, what the endpoints state of
+    /// that is included: the higher one of the two in the middle, because a limit that is too low shows the secret for nothing. Once the
+    /// secret is out, neither an endpoint's silence nor the policy's limit stands before it.
+    pub(super) async fn redemption_gas(&self, htlc: Address, bid: Bid<'_>) -> Result<u64, NodeError> {
+        if !needs_lower_height(self.chain_id, &ChainProfile::of(self.connection.name, self.connection.network)) {
+            return Ok(gas_limit(bid.policy, 0)?);
+        }
+        let is_out = bid.urgency == Urgency::SecretIsOut;
+        let data_gas = match self.connection.all_agreed::<L1GasEstimation>(&self.on_chain(RedemptionOf(htlc))).await {
+            Ok(shown) => high_median(shown.into_iter().map(|L1Gas(gas)| gas)).unwrap_or_default(),
+            Err(_) if is_out => USUAL_DATA_GAS,
+            Err(error) => return Err(error),
+        };
+        match gas_limit(bid.policy, data_gas) {
+            Err(_) if is_out => Ok(bid.policy.evm.gas_limit),
+            limit => Ok(limit?),
+        }
     }
 
     /// Reads the context for a redemption, which must never queue behind a stuck transaction of the sender.
