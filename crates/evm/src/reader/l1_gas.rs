@@ -5,7 +5,7 @@
 //!
 //! Specification: `docs/spec/chains.md#the-fee-of-the-chain-below`.
 
-use alloy_primitives::{Address, address, keccak256};
+use alloy_primitives::{Address, B256, address, b256};
 use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Request};
 use countersign_core::{Code, Refusal};
 use serde_json::json;
@@ -17,7 +17,11 @@ use crate::{htlc, read};
 /// The address at which the nodes of Arbitrum chains answer questions that no contract can.
 const NODE_INTERFACE: Address = address!("00000000000000000000000000000000000000C8");
 
-/// A redemption of this HTLC. It is asked about with another order and another secret, which are compressed no better.
+/// An order id and a secret that are no better compressed than those of an order: the first digits of pi behind the point.
+const ORDER_ID: B256 = b256!("243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89");
+const SECRET: B256 = b256!("452821e638d01377be5466cf34e90c6cc0ac29b7c97c50dd3f84d5b5b5470917");
+
+/// A redemption of this HTLC. It is asked about with another order and another secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "a question")]
 pub struct RedemptionOf(pub Address);
@@ -46,7 +50,7 @@ impl Question for OnChain<RedemptionOf> {
 
     fn requests(&self) -> Vec<Request> {
         let RedemptionOf(contract) = self.subject;
-        let redemption = htlc::redeem(keccak256("an order").0, &keccak256("a secret").0);
+        let redemption = htlc::redeem(ORDER_ID.0, &SECRET.0);
         vec![call(NODE_INTERFACE, &read::l1_gas_call(contract, redemption.into()), &json!(LATEST))]
     }
 
