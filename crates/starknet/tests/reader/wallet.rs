@@ -25,7 +25,7 @@ pub(crate) fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
     lying(chain_of(USUAL), "starknet_getBlockWithTxHashes", |_| true, block)
 }
 
-/// Each amount and each price is the median of its own, whatever the transaction is.
+/// Each amount and each price is the median of its own, whatever the transaction is; of two prices the higher one where no calls are shown.
 #[test]
 fn each_bound_is_the_quorums_own() {
     let sender = |calls| Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls };
@@ -40,10 +40,11 @@ fn each_bound_is_the_quorums_own() {
         (&[(10, 30), (20, 40), (1, 50)], (10, 40)),
         (&[(10, 30), (u64::MAX, u64::MAX), (20, 40)], (20, 40)),
         (&[(0, u64::MAX), (10, 30), (20, 40)], (10, 40)),
-        (&[(10, 40), (20, 30)], (10, 30)),
     ] {
         assert_eq!((prices(&funding, all), prices(&redemption, all)), (expected, expected), "{all:?}");
     }
+    let two = [(10, 40), (20, 30)];
+    assert_eq!((prices(&funding, &two), prices(&redemption, &two)), ((10, 30), (20, 40)));
     // The amounts, which one endpoint estimates.
     let estimated = |units: &'static str| {
         let estimate = json!([{"l1_gas_consumed": units, "l2_gas_consumed": units, "l1_data_gas_consumed": units}]);
