@@ -84,7 +84,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// that is included: the higher one of the two in the middle, because a limit that is too low shows the secret for nothing. Once the
     /// secret is out, neither an endpoint's silence nor the policy's limit stands before it.
     pub(super) async fn redemption_gas(&self, htlc: Address, bid: Bid<'_>) -> Result<u64, NodeError> {
-        if !needs_lower_height(self.chain_id, &ChainProfile::of(self.connection.name, self.connection.network)) {
+        if !needs_lower_height(self.chain_id, ChainProfile::of(self.connection.name, self.connection.network)) {
             return Ok(gas_limit(bid.policy, 0)?);
         }
         let is_out = bid.urgency == Urgency::SecretIsOut;
