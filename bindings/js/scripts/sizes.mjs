@@ -11,10 +11,10 @@ import { BUILDS, DIST } from "./paths.mjs";
 const REACHED = { all: 957_000, bitcoin: 421_000, evm: 372_000, solana: 352_000, starknet: 367_000, sui: 402_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_586_000;
+const SWAP = 1_602_000;
 
 /** Most bytes of the build with the page of an order, receipts and descriptors. */
-const PAGE = 1_106_000;
+const PAGE = 1_111_000;
 
 /** Most bytes of a build's WebAssembly and JavaScript together, with gzip. */
 export const limitOf = (build) => ({ swap: SWAP, page: PAGE, ...REACHED }[build] ?? 350_000);
