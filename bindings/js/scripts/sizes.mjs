@@ -8,7 +8,7 @@ import { BUILDS, DIST } from "./paths.mjs";
  * What is above the aim of 350 kB for one family: Bitcoin's, Sui's and Starknet's code, the spellings of signatures and transactions of EVM's
  * wallets, and on EVM, Solana and Starknet the proof of payments of other accounts.
  */
-const REACHED = { all: 957_000, bitcoin: 421_000, evm: 372_000, solana: 352_000, starknet: 367_000, sui: 402_000 };
+const REACHED = { all: 961_000, bitcoin: 421_000, evm: 372_000, solana: 352_000, starknet: 367_000, sui: 402_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
 const SWAP = 1_602_000;
