@@ -30,9 +30,11 @@ const OWN_GAS: u64 = 100_000;
 /// The gas that is left for the token's transfer. A contract can pass on 63/64 of what it has.
 pub(crate) const PAYMENT_GAS: u64 = (GAS_LIMIT - OWN_GAS) / 64 * 63;
 
-/// Returns the gas limit of these calls under a policy: [`GAS_LIMIT`], and twice the gas for their data on the chain below, whose price may
-/// rise until the call is mined; 0 where data is not paid for as gas. A redemption cannot be estimated without showing the secret, so it is
-/// the same for whoever asks beforehand whether an account can pay for it.
+/// Returns the gas limit of these calls under a policy: [`GAS_LIMIT`] plus twice `data_gas`.
+///
+/// `data_gas` is the gas for the call's data on the chain below, and 0 on chains that do not charge data as gas. It is doubled because its
+/// price may rise until the call is mined. A redemption cannot be estimated without showing the secret, so the same limit applies when an
+/// account's balance is checked beforehand.
 ///
 /// # Errors
 ///

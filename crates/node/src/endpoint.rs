@@ -57,8 +57,8 @@ impl Endpoint {
     /// Parses the URL of an endpoint: https, or http to this machine.
     ///
     /// The prefix `rpc+` marks a node's own RPC, on chains that are read through an index server by default (Bitcoin, Litecoin).
-    /// A host below `.invalid` stands for a wallet's own connection, which the transport answers by itself: no server has such a name
-    /// (RFC 2606). Its owner can move it to another chain, so it is asked for its chain in every round.
+    /// A host below `.invalid` identifies a wallet's own connection, which the transport answers itself; no server can have such a name
+    /// (RFC 2606). The wallet may switch to another chain at any time, so each round asks for its chain id again.
     ///
     /// ```
     /// use countersign_node::Endpoint;

@@ -222,7 +222,7 @@ impl<T: Transport, C: Chains, S: OrderStore, O: Owner> Driver<T, C, S, O> {
     }
 
     /// Observes one order like [`Driver::advance`], and refunds it if its timelock has expired, whatever else could be done: see
-    /// [`decide_refund`]. It neither sends a signed payment nor releases the secret. [`RefundEnd`] says what came of it.
+    /// [`decide_refund`]. It neither sends a signed payment nor releases the secret. [`RefundEnd`] is its outcome.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What came of the owner's own request to refund an order. No I/O.
+//! The outcome of the owner's own request to refund an order. No I/O.
 
 use countersign::Refusal;
 
@@ -7,7 +7,7 @@ use super::journal::{Delivery, Outcome};
 use super::kept::OrderState;
 use super::progress::Progress;
 
-/// What came of [`Driver::refund`](super::Driver::refund).
+/// The outcome of [`Driver::refund`](super::Driver::refund).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefundEnd {
@@ -32,7 +32,7 @@ pub enum RefundEnd {
 }
 
 impl RefundEnd {
-    /// Returns what came of a refund whose step made this progress. `kept` is the order as stored after it, and `source_connected` says
+    /// Returns the outcome of a refund from the progress of its step. `kept` is the order as stored after the step. `source_connected` is
     /// whether the source chain is connected.
     #[must_use]
     pub fn new(progress: &Progress, kept: &OrderState, source_connected: bool) -> Self {

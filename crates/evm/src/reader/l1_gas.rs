@@ -1,7 +1,7 @@
 //! The gas that a transaction on an Arbitrum chain uses for its data on the chain below.
 //!
-//! There the data is paid for as gas, within the transaction's own limit. How much gas it is follows from the prices of both chains, so no
-//! constant covers it: below it a redemption runs out of gas, and its secret is public.
+//! Arbitrum charges for data as gas, within the transaction's own gas limit. The amount depends on the prices of both chains, so a constant
+//! cannot cover it. With too low a limit, a redemption runs out of gas after its secret is public.
 //!
 //! Specification: `docs/spec/chains.md#the-fee-of-the-chain-below`.
 
@@ -17,7 +17,7 @@ use crate::{htlc, read};
 /// The address at which the nodes of Arbitrum chains answer questions that no contract can.
 const NODE_INTERFACE: Address = address!("00000000000000000000000000000000000000C8");
 
-/// An order id and a secret that are no better compressed than those of an order: the first digits of pi behind the point.
+/// An order id and a secret that compress as badly as real ones: the first 512 bits of the fraction of pi.
 const ORDER_ID: B256 = b256!("243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89");
 const SECRET: B256 = b256!("452821e638d01377be5466cf34e90c6cc0ac29b7c97c50dd3f84d5b5b5470917");
 

@@ -80,9 +80,11 @@ impl<T: Transport> EvmChain<'_, T> {
         fees::limit(policy, ChainProfile::of(self.connection.name, self.connection.network))
     }
 
-    /// Returns the gas limit of a redemption of an HTLC. Where its data on the chain below is paid for as gas, what the endpoints state of
-    /// that is included: the higher one of the two in the middle, because a limit that is too low shows the secret for nothing. Once the
-    /// secret is out, neither an endpoint's silence nor the policy's limit stands before it.
+    /// Returns the gas limit of a redemption of an HTLC.
+    ///
+    /// On chains that charge data as gas, it includes the higher median of what the endpoints report for that, because too low a limit
+    /// reveals the secret in a transaction that fails. Once the secret is out, neither silent endpoints nor the policy's limit prevent the
+    /// redemption.
     pub(super) async fn redemption_gas(&self, htlc: Address, bid: Bid<'_>) -> Result<u64, NodeError> {
         if !needs_lower_height(self.chain_id, ChainProfile::of(self.connection.name, self.connection.network)) {
             return Ok(gas_limit(bid.policy, 0)?);
