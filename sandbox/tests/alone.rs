@@ -1,15 +1,8 @@
 //! Tests swaps whose service disappears after the payment. The program has only the user's own endpoints, and the
 //! service never learns the secret. The swaps run on the sandbox's engines, and on anvil and litecoind if
 //! `nodes/fetch` has fetched them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::print_stderr,
-    reason = "a test ends by panicking, and says why it is skipped"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test ends by panicking, and says why it is skipped")]
 
 mod nodes;
 mod relay;

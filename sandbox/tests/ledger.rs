@@ -1,5 +1,6 @@
 //! Tests that orders survive on disk.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, missing_docs, reason = "a test ends by panicking")]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, missing_docs, reason = "a test ends by panicking")]
 
 use countersign_sandbox::chains::{Leg, Terms};
 use countersign_sandbox::ledger::{Ledger, Role};

@@ -1,5 +1,6 @@
 //! Tests the page and its switches without a socket.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a test ends by panicking")]
+#![cfg(test)]
+#![allow(missing_docs, reason = "a test ends by panicking")]
 
 use std::sync::Arc;
 

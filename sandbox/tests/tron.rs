@@ -1,12 +1,6 @@
 //! Tests Tron in the sandbox. countersign pays, reads and redeems through the HTTP interface of its nodes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
 mod wallet;
 

@@ -1,14 +1,6 @@
 //! The tests of the program, in one binary: a file for each subject.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    missing_docs,
-    unreachable_pub,
-    reason = "a test ends by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, missing_docs, unreachable_pub, reason = "a test ends by panicking")]
 
 mod agents;
 mod backup;

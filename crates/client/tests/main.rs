@@ -1,13 +1,7 @@
 //! The tests of this crate, in one program: a file for each subject.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 mod again;
 mod api;

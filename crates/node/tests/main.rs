@@ -1,12 +1,9 @@
 //! The tests of this crate, in one program: a file for each subject.
 
+#![cfg(test)]
 #![allow(
     clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
     clippy::missing_panics_doc,
-    clippy::panic,
-    clippy::unwrap_used,
     missing_debug_implementations,
     missing_docs,
     unreachable_pub,

@@ -1,12 +1,7 @@
 //! Tests the whole path on a Litecoin node in regtest mode, which the test starts and stops.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a panic in a test is a failed test")]
 
 mod support;
 

@@ -3,13 +3,8 @@
 //!
 //! The payment is built and signed with rust-bitcoin alone. Bitcoin Core's script verifier decides who can spend it.
 
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a panic in a test is a failed test"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a panic in a test is a failed test")]
 
 mod support;
 

@@ -1,12 +1,8 @@
 //! Tests a swap on anvil: funding, reading, judging, redemption and refund, also with a node that lies about it.
 
+#![cfg(test)]
 #![allow(
     clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
     reason = "a panic in a test is a failed test, and one that checks nothing says so"
 )]
 

@@ -4,14 +4,8 @@
 //! The orders are fixtures whose transactions @solana/web3.js compiled. The blockhash is replaced by the virtual
 //! machine's, and the secret hash by that of a known secret. Expected balances are computed from the request's
 //! amount.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test fails by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 mod support;
 

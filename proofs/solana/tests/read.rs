@@ -2,15 +2,8 @@
 //!
 //! The machine's accounts and transactions are put on the chain of `countersign-testkit`, which answers like a node. The
 //! sandbox has litesvm behind a node's own interface, where `sandbox/tests/solana/records.rs` pays and ends some of these orders.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    unreachable_pub,
-    reason = "a test fails by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, unreachable_pub, reason = "a test fails by panicking")]
 
 #[path = "../../../crates/solana/tests/forms/mod.rs"]
 mod forms;
@@ -119,7 +112,7 @@ fn settled(scene: &Scene, terms: &VerifiedTerms, recovery: Recovery) -> Result<R
     let query = SettlementQuery::new(&terms.source.network, &recovery);
     let facts = ask::<Settlement>(&query, &chain(scene, &terms.source)).0?;
     let recovery = facts.sponsor.map_or_else(|| recovery.clone(), |sponsor| recovery.clone().with_sponsor(sponsor));
-    Ok(if facts.needs_token_account { recovery.with_token_account() } else { recovery })
+    Ok(if facts.new_token_account.is_some() { recovery.with_token_account() } else { recovery })
 }
 
 /// Returns what a party has of the locked asset.

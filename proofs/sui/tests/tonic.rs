@@ -1,12 +1,6 @@
 //! Tests reading and writing through the server stack of tonic and sui-rpc.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test ends by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,6 @@
 //! Load tests of the sandbox: kills, garbage, many concurrent users, and reproducibility from a seed.
+#![cfg(test)]
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     missing_docs,

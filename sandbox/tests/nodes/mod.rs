@@ -1,6 +1,6 @@
 //! Finds the real nodes that can replace the sandbox's engines: named by a variable, fetched by `nodes/fetch`, or
 //! installed. A test whose node is missing prints that and is skipped.
-#![allow(dead_code, clippy::print_stderr, reason = "each test uses the node that it needs, and says what is skipped")]
+#![allow(dead_code, reason = "each test uses the node that it needs, and says what is skipped")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -1,10 +1,6 @@
 //! Tests that hold for every EVM chain of the sandbox, whatever its engine. They read and pay through its JSON-RPC
 //! interface.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::missing_panics_doc,
     missing_debug_implementations,

@@ -1,9 +1,6 @@
 //! Tests the sandbox's Solana. `countersign-node` reads and pays, and other tests call it as wallets do.
+#![cfg(test)]
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     unreachable_pub,

@@ -1,13 +1,7 @@
 //! Tests that countersign pays and reads on the model of Starknet, and that the reference SDK computes the same
 //! hashes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![cfg(test)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 #![allow(missing_docs, missing_debug_implementations, unreachable_pub, reason = "a test is no library")]
 
 mod front;

@@ -1,9 +1,5 @@
 //! A wallet made of countersign's own parts. It reads and pays through the interfaces of the sandbox's chains.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::missing_panics_doc,
     missing_debug_implementations,
     missing_docs,

@@ -1,10 +1,7 @@
 //! Puts `decide` through a covering product of what can be stored, seen and done, and asserts what must hold for every decision. The
 //! tests in `boundaries` put it on each limit: one before, exactly at, and one after.
+#![cfg(test)]
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     missing_debug_implementations,

@@ -3,14 +3,10 @@
 //!
 //! `STORM_SWAPS=1000` runs that many storms, `STORM_SEED=7` one of them alone, and both together as many from that one on.
 //! `STORM_ALL=1` runs the swaps without faults between all pairs of chains, and lets chains stop for hours.
+#![cfg(test)]
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
-    clippy::print_stderr,
     missing_debug_implementations,
     unnameable_types,
     unreachable_pub,

@@ -1,12 +1,7 @@
 //! Shared by the tests: a scripted service on loopback, and fixtures as orders at each step.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
-    clippy::print_stderr,
     clippy::missing_panics_doc,
     dead_code,
     missing_docs,

@@ -1,10 +1,6 @@
 //! The world of the driver's tests and of the storms, in virtual time: a service, chains with their mempools, a
 //! solver and an owner. Events are computed when the world is read.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
     clippy::missing_panics_doc,

@@ -1,5 +1,4 @@
 //! Published transactions, which no order contains: the examples of the EIPs.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use alloy_consensus::TypedTransaction;
 use alloy_primitives::{U256, hex};

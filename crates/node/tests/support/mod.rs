@@ -1,9 +1,5 @@
 //! In-memory endpoints of an EVM chain, honest or lying on request. No time passes.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::missing_panics_doc,
     missing_debug_implementations,

@@ -1,4 +1,4 @@
-#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 use countersign_core::{Code, Refusal};
 use proptest::prelude::*;

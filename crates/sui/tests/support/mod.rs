@@ -1,6 +1,5 @@
 //! Shared code of this crate's tests.
 #![allow(dead_code, reason = "each test file takes what it needs")]
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a panic in a test is a failed test")]
 
 use countersign_sui::Coin;
 use countersign_sui::sui_sdk_types::{Address, Digest, ObjectReference};

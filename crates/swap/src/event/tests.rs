@@ -1,11 +1,5 @@
 //! The words and the members of events are those that the bindings declare.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "a test ends by panicking"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "a test ends by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

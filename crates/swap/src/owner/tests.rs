@@ -1,5 +1,4 @@
 //! What is asked of an owner, and what the replies of signers mean.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use std::path::Path;
 use std::task::{Context, Poll, Waker};

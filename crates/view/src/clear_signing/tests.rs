@@ -1,12 +1,5 @@
 //! What is described, and what never is. That a renderer of somebody else shows the right values is tested in `proofs/clear-signing`.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a panic in a test is a failed test"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "a panic in a test is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

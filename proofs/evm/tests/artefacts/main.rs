@@ -5,13 +5,8 @@
 //! transactions are the bytes that the library returns for broadcasting. They must equal those of its native types
 //! and of its JSON.
 
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::arithmetic_side_effects,
-    reason = "the helpers of the tests, where a panic is a failed test"
-)]
+#![cfg(test)]
+#![expect(clippy::arithmetic_side_effects, reason = "the helpers of the tests, where a panic is a failed test")]
 
 mod delegate;
 mod gasless;

@@ -1,12 +1,8 @@
 //! Tests the harness and the contracts themselves, with transactions built by alloy. No countersign code takes part,
 //! so a fault in its encoders cannot be hidden by the same fault in the contracts.
 
-#![expect(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "the helpers of the tests, where a panic is a failed test"
-)]
+#![cfg(test)]
+#![expect(clippy::arithmetic_side_effects, reason = "the helpers of the tests, where a panic is a failed test")]
 
 mod compiled_contracts;
 mod initiate;

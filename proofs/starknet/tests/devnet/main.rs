@@ -1,12 +1,8 @@
 //! Tests `countersign-node` on starknet-devnet, a real node, without recorded or scripted responses.
 
+#![cfg(test)]
 #![allow(
     clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
     missing_debug_implementations,
     missing_docs,
     unreachable_pub,
