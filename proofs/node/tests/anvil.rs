@@ -1,10 +1,7 @@
 //! Tests a swap on anvil: funding, reading, judging, redemption and refund, also with a node that lies about it.
 
 #![cfg(test)]
-#![allow(
-    clippy::arithmetic_side_effects,
-    reason = "a panic in a test is a failed test, and one that checks nothing says so"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "a panic in a test is a failed test, and one that checks nothing says so")]
 
 use std::time::{Duration, SystemTime};
 
