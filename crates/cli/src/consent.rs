@@ -270,6 +270,24 @@ pub(crate) fn ask(
     question: &Question<'_>,
     session: &Session,
 ) -> Result<(), Failure> {
+    show_before(consent, whole, question, session)?;
+    let open = Open::new(question, session);
+    open.judge(prompt::line(&open.text(), session))
+}
+
+/// Does the same, while whatever else runs goes on.
+pub(crate) async fn ask_meanwhile(
+    consent: &Consent,
+    whole: Option<(&Summary, &Warnings)>,
+    question: &Question<'_>,
+    session: &Session,
+) -> Result<(), Failure> {
+    show_before(consent, whole, question, session)?;
+    let open = Open::new(question, session);
+    open.judge(prompt::line_meanwhile(&open.text(), session).await)
+}
+
+fn show_before(consent: &Consent, whole: Option<(&Summary, &Warnings)>, question: &Question<'_>, session: &Session) -> Result<(), Failure> {
     let is_terminal = io::stdin().is_terminal();
     if let Some((summary, warnings)) = whole {
         if session.json || !is_terminal {
@@ -281,20 +299,39 @@ pub(crate) fn ask(
     if !is_terminal {
         return Err(usage("stdin is not a terminal: read the summary, then pass --yes to skip the prompt"));
     }
-    consent.show(whole.is_some() && !question.is_full, session)?;
-    put(question, session, || prompt::line(&format!("{} [y/N]", question.text), session))
+    Ok(consent.show(whole.is_some() && !question.is_full, session)?)
 }
 
-/// Puts a question, which `read` asks. What the user is told on Ctrl-C at the question is true only there.
-fn put(question: &Question<'_>, session: &Session, read: impl FnOnce() -> Result<Option<String>, Failure>) -> Result<(), Failure> {
-    let before = session.advice();
-    session.advise(&question.after_no);
-    let answer = read();
-    session.advise(before.unwrap_or_default());
-    if answer?.is_some_and(|answer| prompt::is_yes(&answer)) {
-        return Ok(());
+/// A question that is being asked. What the user is told on Ctrl-C at it is true only there, until it is answered or given up.
+struct Open<'q> {
+    question: &'q Question<'q>,
+    session: &'q Session,
+    before: Option<String>,
+}
+
+impl<'q> Open<'q> {
+    fn new(question: &'q Question<'q>, session: &'q Session) -> Self {
+        let before = session.advice();
+        session.advise(&question.after_no);
+        Self { question, session, before }
     }
-    Err(Failure::Held { code: "not_confirmed", message: question.after_no.clone() })
+
+    fn text(&self) -> String {
+        format!("{} [y/N]", self.question.text)
+    }
+
+    fn judge(&self, answer: Result<Option<String>, Failure>) -> Result<(), Failure> {
+        if answer?.is_some_and(|answer| prompt::is_yes(&answer)) {
+            return Ok(());
+        }
+        Err(Failure::Held { code: "not_confirmed", message: self.question.after_no.clone() })
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.session.advise(self.before.take().unwrap_or_default());
+    }
 }
 
 #[cfg(test)]
@@ -417,17 +454,15 @@ mod tests {
         let matches = root.clone().get_matches_from(["countersign"]);
         let session = Session::new(false, None, root, &matches);
         let question = Question { text: "refund this?", after_no: "nothing was signed".to_owned(), is_full: false };
-        for answer in [Some("n".to_owned()), None, Some("y".to_owned())] {
+        for (answer, is_yes) in [(Some("n"), false), (None, false), (Some("y"), true)] {
             session.advise("the first refund may have been sent");
-            let is_yes = answer.as_deref() == Some("y");
-            let put = put(&question, &session, || {
-                assert_eq!(session.advice().as_deref(), Some("nothing was signed"));
-                Ok(answer)
-            });
-            assert_eq!(put.is_ok(), is_yes);
+            let open = Open::new(&question, &session);
+            assert_eq!(session.advice().as_deref(), Some("nothing was signed"));
+            assert_eq!(open.judge(Ok(answer.map(str::to_owned))).is_ok(), is_yes);
+            drop(open);
             assert_eq!(session.advice().as_deref(), Some("the first refund may have been sent"));
         }
-        assert!(put(&question, &session, || Err(usage("stderr is closed"))).is_err());
+        assert!(Open::new(&question, &session).judge(Err(usage("stderr is closed"))).is_err());
         assert_eq!(session.advice().as_deref(), Some("the first refund may have been sent"));
     }
 }

@@ -223,7 +223,7 @@ impl TerminalOwner<'_> {
             self.session.summary_on_stderr(&unsigned.summary(), unsigned.warnings())?;
             check_warnings(unsigned.warnings(), &self.policy)?
         } else {
-            self.confirm(order, &unsigned, found)?
+            self.confirm(order, &unsigned, found).await?
         }
         sign(&mut unsigned, key)?;
         let signed = unsigned.finish().map_err(usage)?;
@@ -236,7 +236,7 @@ impl TerminalOwner<'_> {
     }
 
     /// Asks the owner whether to sign a payment.
-    fn confirm(&self, order: &Verified, unsigned: &Unsigned, found: &[(Code, String)]) -> Result<(), Failure> {
+    async fn confirm(&self, order: &Verified, unsigned: &Unsigned, found: &[(Code, String)]) -> Result<(), Failure> {
         if self.session.json {
             self.tell(found, order);
         }
@@ -253,7 +253,8 @@ impl TerminalOwner<'_> {
         let id = OrderId::parse(order.order_id())?;
         let after_no = consent::unpaid(&id, &self.session.commands.resume(&id));
         let question = Question { text: "sign this?", after_no, is_full: self.full };
-        consent::ask(&payment.consent(), Some((&unsigned.summary(), unsigned.warnings())), &question, self.session)
+        // An order that is paid already may have to be redeemed meanwhile.
+        consent::ask_meanwhile(&payment.consent(), Some((&unsigned.summary(), unsigned.warnings())), &question, self.session).await
     }
 
     fn judge(&self, order: &Verified) -> Judge {

@@ -44,8 +44,8 @@ pub(crate) struct SentLate {
 }
 
 impl SentLate {
-    /// Returns what a wallet that is asked for this can say too late; `None` for what is not remembered. A payment is waited for without
-    /// limit, and a raised one takes the coins of the first.
+    /// Returns what a wallet that is asked for this can say too late; `None` for what is not remembered. A payment that nobody waits for any
+    /// more counts as sent, and a raised one takes the coins of the first.
     fn of(ask: &Ask) -> Option<Self> {
         match ask {
             Ask::Sign(Signing { order_id, purpose: purpose @ (Purpose::Redemption | Purpose::Refund), .. }) => {

@@ -267,6 +267,17 @@ impl OrderState {
         last.is_some_and(|entry| entry.event == Event::PaymentLeaving)
     }
 
+    /// Returns whether no payment was signed here since a signer that can send by itself was last asked for one, whatever it has replied.
+    #[must_use]
+    pub fn newest_payment_was_handed_out(&self) -> bool {
+        let last = self.journal.iter().rev().find_map(|entry| match &entry.event {
+            Event::PaymentLeaving => Some(true),
+            Event::Signed { purpose: Purpose::Funding, .. } => Some(false),
+            _ => None,
+        });
+        last.unwrap_or(true)
+    }
+
     /// Returns whether the newest signed payment was rejected whenever it was sent, by as many endpoints as must agree. A payment that was
     /// raised counts together with the older ones that spend the same coins, because any of them may be mined.
     #[must_use]

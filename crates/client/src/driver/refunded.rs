@@ -37,8 +37,9 @@ impl RefundEnd {
     #[must_use]
     pub fn new(progress: &Progress, kept: &OrderState, source_connected: bool) -> Self {
         let was_sent = kept.was_sent(Delivery::RefundRequest) || kept.was_sent(Delivery::Refund);
-        // A refund that was sent in this step is under way, whatever is stated about the order. One that was sent before may have come too late.
-        if progress.acted && was_sent {
+        // A refund that was sent in this step is under way, whatever is stated about the order. One that was sent before may have come too late,
+        // and a step that ends the order has sent none.
+        if progress.acted && was_sent && !matches!(progress.status, Status::Ended { .. }) {
             return Self::Refunding;
         }
         // The relayer, or a transaction sent earlier, has refunded it.

@@ -411,6 +411,32 @@ fn a_payment_that_a_signer_may_have_sent_is_never_dead() {
     assert_eq!(world.kept.payments().map(|payments| payments.len()), Some(1));
 }
 
+/// Such a payment is neither proven nor disproven, so the order would never end by a proof. The one before it was rejected.
+#[test]
+fn another_payment_that_a_signer_got_ends_a_day_after_the_deadline() {
+    for replied in [Event::sending(Delivery::Funding), Event::PaymentStayed] {
+        let mut world = World::new();
+        world.observed.source_family = Some(Family::Evm);
+        world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding), rejected(true), Event::PaymentLeaving, replied]);
+        world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600);
+        assert_eq!(world.decide(), (Status::Paying, None));
+        world.observed.now = UnixTime::from_secs(DEADLINE + 24 * 3_600 + 1);
+        assert_eq!(world.action(), Some(Action::End(Outcome::Expired)));
+        // Unless somebody has paid, or may have.
+        for (source, destination) in
+            [(world.locked(1), HtlcState::Absent), (HtlcState::Absent, world.locked(1)), (world.locked(1), world.locked(1))]
+        {
+            (world.observed.source, world.observed.destination) = (seen(source, true), seen(destination, true));
+            assert_ne!(world.action(), Some(Action::End(Outcome::Expired)));
+        }
+        // One that is signed here afterwards may still be mined.
+        world.observed.source = seen(HtlcState::Absent, false);
+        world.observed.destination = seen(HtlcState::Absent, false);
+        world.wrote([signed(Purpose::Funding), Event::sending(Delivery::Funding)]);
+        assert_eq!(world.decide(), (Status::Paying, None));
+    }
+}
+
 /// A clock that was ahead when the payment was signed, and is right again.
 #[test]
 fn a_clock_that_was_set_back_does_not_stop_a_raise() {

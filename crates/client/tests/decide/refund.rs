@@ -115,8 +115,10 @@ fn a_refund_is_under_way_by_what_this_step_sent_or_the_chain_shows() {
     assert_eq!(end(&sent, true, Status::Lost, true), RefundEnd::Refunding);
     assert_eq!(end(&sent, false, Status::Lost, true), RefundEnd::Lost);
     assert_eq!(end(&sent, false, Status::Lost, false), RefundEnd::StatedLost);
-    let outcome = Outcome::Complete;
-    assert_eq!(end(&sent, false, Status::Ended { outcome }, true), RefundEnd::Ended(outcome));
+    // Also if this step wrote the end down.
+    for (outcome, acted) in [(Outcome::Complete, false), (Outcome::Complete, true), (Outcome::Lost, true), (Outcome::Refunded, true)] {
+        assert_eq!(end(&sent, acted, Status::Ended { outcome }, true), RefundEnd::Ended(outcome));
+    }
     let refusal = Refusal::new(Code::RecordChanged, "/order");
     assert_eq!(end(&sent, false, Status::Refused { refusal: refusal.clone() }, true), RefundEnd::Refused(refusal));
     assert_eq!(end(&sent, false, Status::NeedsOwner { what: OwnerTask::Refund }, true), RefundEnd::NeedsOwner);

@@ -108,7 +108,8 @@ impl Order<'_> {
             let first = self.unpaid();
             return if matches!(first.action, Some(Action::End(_))) { rest(Status::Paying) } else { first };
         }
-        if self.is_absent(Leg::Source) && self.is_late_by(GIVEN_UP_AFTER) && self.kept.signed(Purpose::Funding).is_none() {
+        // Nothing proves that what a signer got was not sent. The one before it was dead or rejected when the signer was asked.
+        if self.is_absent(Leg::Source) && self.is_late_by(GIVEN_UP_AFTER) && self.kept.newest_payment_was_handed_out() {
             return act(Status::Ended { outcome: Outcome::Expired }, Action::End(Outcome::Expired));
         }
         // A payment after the deadline would only lock the funds, so it is not sent again.
