@@ -232,7 +232,7 @@ fn check_fee_limit(fee_limit: u64, energy: u64, resources: Resources) -> Result<
 
 /// Returns why a transfer reverts; `None` if it does not. What it returns does not matter: some tokens return `false` although they have
 /// transferred.
-fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+pub(super) fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     Ok(match Outcome::read(reply)? {
         Outcome::Returned { .. } => None,
         Outcome::Reverted(why) => Some(why),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::call::{Call, Outcome};
 use super::contract::MAX_CODE;
-use super::preflight::PAYMENT_ENERGY;
+use super::preflight::{PAYMENT_ENERGY, failure};
 use super::{OnChain, View, bytes, post, value, written};
 use crate::Address;
 
@@ -17,8 +17,8 @@ use crate::Address;
 pub type Receiver = transfer::Receiver<Address>;
 
 /// Checks that the receiver can be paid: that the token is not paused and has not frozen it ([`Payability`]), or that its code takes TRX
-/// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX. A token's transfer must not use more energy
-/// than a redemption is assumed to leave for it.
+/// with the energy that the HTLC gives it ([`PAYOUT_GAS`]). An account without code takes TRX. A token's transfer from the HTLC to the receiver
+/// must not use more energy than a redemption is assumed to leave for it.
 pub type ReceiverCheck = Ask<OnChain<Receiver>>;
 
 impl Question for OnChain<Receiver> {
@@ -56,14 +56,19 @@ impl Question for OnChain<Receiver> {
                 Outcome::Reverted(why) => Err(refuse_coins(&why)),
             }));
         }
-        let outcome = |index: usize| failure(&replies.get(index)?);
+        let outcome = |index: usize| {
+            let reply = replies.get(index)?;
+            // A redemption transfers from the HTLC to the receiver. The other transfers may use any energy: otherwise the controls of a token
+            // whose every transfer is dear would fail, and say that it refuses empty transfers.
+            if matches!(index, 2 | 5) { payment_failure(&reply) } else { failure(&reply) }
+        };
         let is_paused = Outcome::read(&replies.get(4)?)?.returned().and_then(|answer| read::number(&answer).ok()) == Some(U256::ONE);
         Ok(Judged(Payability::read(amount, is_paused, outcome)?.check()))
     }
 }
 
-/// Returns why a redemption could not make a transfer; `None` if it could.
-fn failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
+/// Returns why a redemption could not make its transfer; `None` if it could.
+fn payment_failure(reply: &Reply<'_>) -> Result<Option<String>, Fault> {
     Ok(match Outcome::read(reply)? {
         Outcome::Returned { energy, .. } if energy <= PAYMENT_ENERGY => None,
         Outcome::Returned { energy, .. } => {

@@ -338,6 +338,28 @@ fn a_transfer_that_a_redemption_cannot_pay_for_is_no_payment() {
     }
 }
 
+/// A transfer that returns is no sign of a token that refuses transfers of nothing, whatever it uses. Those that no redemption makes may use
+/// more than it has.
+#[test]
+fn a_token_whose_every_transfer_is_dear_is_refused_before_paying() {
+    let [token, htlc, receiver] = [TOKEN, OWNER, STRANGER].map(Address::from);
+    let bystander = <[u8; 20]>::from(BYSTANDERS[0]);
+    for amount in [None, Some(U256::from(7))] {
+        let subject = on_chain(Receiver { token: Some(token), htlc, receiver, amount });
+        let dear_for = |payers: &[[u8; 20]]| {
+            let lie = |path: &str, question: &Value| {
+                let is_dear = payers.iter().any(|payer| question["owner_address"] == format!("41{}", bare(payer)));
+                let energy = if is_dear { 160_001 } else { 1_000 };
+                let answer = json!({"result": {"result": true}, "energy_used": energy, "constant_result": [""]});
+                path.ends_with("constantcontract").then_some(answer)
+            };
+            ask::<ReceiverCheck>(&subject, &tron(), lie).unwrap().0.map_err(|refusal| refusal.code())
+        };
+        assert_eq!(dear_for(&[bystander, OWNER, STRANGER]), Err(Code::ReceiverNotPayable), "{amount:?}");
+        assert_eq!(dear_for(&[bystander, STRANGER]), Ok(()), "{amount:?}");
+    }
+}
+
 /// What java-tron says if it does not run calls, or had no time left: with the code of a call that no contract can take, or with the mark of
 /// one that reverted.
 #[test]
