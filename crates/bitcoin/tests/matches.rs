@@ -5,9 +5,14 @@ use std::str::FromStr;
 use bitcoin::absolute::LockTime;
 use bitcoin::consensus::encode;
 use bitcoin::hashes::Hash;
+use bitcoin::opcodes::Opcode;
+use bitcoin::opcodes::all::{OP_CHECKSIG, OP_CHECKSIGADD, OP_EQUAL, OP_EQUALVERIFY, OP_HASH256, OP_NUMEQUAL, OP_SHA256};
 use bitcoin::psbt::Psbt;
+use bitcoin::script::Builder;
+use bitcoin::taproot::{ControlBlock, LeafVersion};
 use bitcoin::{
     Amount, EcdsaSighashType, OutPoint, PublicKey, ScriptBuf, Sequence, TapSighashType, Transaction, TxIn, TxOut, Txid, Witness,
+    XOnlyPublicKey,
 };
 use countersign_bitcoin::received::psbt_fee;
 use countersign_bitcoin::{Bitcoin, VerifiedOrder};
@@ -243,6 +248,89 @@ fn the_fee_of_a_psbt_is_judged_before_it_is_signed() {
         other.inputs[0].witness_utxo.as_mut().expect("an output").script_pubkey = ScriptBuf::new_p2wsh(&ScriptBuf::new().wscript_hash());
         other.inputs[0].redeem_script = None;
         assert_eq!(judged(&other), Err((Code::FeeRateTooHigh, "/fee".to_owned())), "{id}");
+    }
+}
+
+/// Returns the order of a case, and its PSBT with the first input alone.
+fn one_input(id: &str) -> (VerifiedOrder, Psbt) {
+    let case = fixture::<Bitcoin>(id);
+    let text = case.expect()["artefacts"]["deposit"]["psbt"].as_str().expect("a PSBT").to_owned();
+    let mut psbt = Psbt::from_str(&text).expect("a PSBT");
+    psbt.inputs.truncate(1);
+    psbt.unsigned_tx.input.truncate(1);
+    (verified::<Bitcoin>(&case), psbt)
+}
+
+/// Judges a PSBT with one input, which spends the outputs and this fee.
+fn judged_with_fee(order: &VerifiedOrder, psbt: &Psbt, fee: usize) -> Result<Role, Code> {
+    let mut psbt = psbt.clone();
+    let fee = Amount::from_sat(u64::try_from(fee).expect("a fee"));
+    let value = psbt.unsigned_tx.output.iter().map(|output| output.value).sum::<Amount>() + fee;
+    let (known, outpoint) = (&mut psbt.inputs[0], &mut psbt.unsigned_tx.input[0].previous_output);
+    if let Some(output) = &mut known.witness_utxo {
+        output.value = value;
+    }
+    if let Some(previous) = &mut known.non_witness_utxo {
+        previous.output[usize::try_from(outpoint.vout).expect("an index")].value = value;
+        outpoint.txid = previous.compute_txid();
+    }
+    order.deposit().matches_psbt(&psbt).map_err(|refusal| refusal.code())
+}
+
+/// Only the witness of a leaf says what the leaf takes, and an unsigned PSBT does not have it. The default policy allows 1000 sat/vB.
+#[test]
+fn a_script_path_is_not_thought_cheaper_than_it_is() {
+    let (order, mut psbt) = one_input("bitcoin-p2tr");
+    let key =
+        XOnlyPublicKey::from_slice(&psbt.inputs[0].witness_utxo.as_ref().expect("an output").script_pubkey.as_bytes()[2..]).expect("a key");
+    let control = |node: u8| ControlBlock::decode(&[&[0xc0], &key.serialize()[..], &[node; 64]].concat()).expect("a control block");
+    let (cheap, control) = (control(8), control(7));
+    let leaf = |ops: &[Opcode]| {
+        ops.iter().fold(Builder::new(), |script, op| {
+            if *op == OP_NUMEQUAL { script.push_int(2) } else { script.push_x_only_key(&key) }.push_opcode(*op)
+        })
+    };
+    let two_of_three = leaf(&[OP_CHECKSIG, OP_CHECKSIGADD, OP_CHECKSIGADD, OP_NUMEQUAL]).into_script();
+    // Preimages are the longest elements that nodes relay, of 80 bytes.
+    let preimages = Builder::new().push_opcode(OP_HASH256).push_slice([7; 32]).push_opcode(OP_EQUALVERIFY);
+    let preimages = preimages.push_opcode(OP_SHA256).push_slice([7; 32]).push_opcode(OP_EQUAL).into_script();
+    for (script, stack) in [(two_of_three, vec![vec![1; 65], vec![1; 65], vec![]]), (preimages, vec![vec![1; 80]; 2])] {
+        let mut signed = psbt.unsigned_tx.clone();
+        signed.input[0].witness = [stack, vec![script.to_bytes(), control.serialize()]].concat().into();
+        let vsize = signed.vsize();
+        psbt.inputs[0].tap_scripts.clear();
+        assert_eq!(judged_with_fee(&order, &psbt, 1_000 * vsize), Err(Code::FeeRateTooHigh), "the key path is cheaper");
+        psbt.inputs[0].tap_scripts.insert(control.clone(), (script, LeafVersion::TapScript));
+        psbt.inputs[0].tap_scripts.insert(cheap.clone(), (ScriptBuf::from_bytes(vec![0x51]), LeafVersion::TapScript));
+        assert_eq!(judged_with_fee(&order, &psbt, 1_000 * vsize), Ok(Role::Initiate));
+        assert_eq!(judged_with_fee(&order, &psbt, 2_000 * vsize), Err(Code::FeeRateTooHigh));
+    }
+    // Nobody makes the ceiling higher by more than a script of another kind does.
+    psbt.inputs[0].tap_scripts.insert(control, (ScriptBuf::from_bytes(vec![0xac; 100_000]), LeafVersion::TapScript));
+    assert_eq!(judged_with_fee(&order, &psbt, 1_000 * (psbt.unsigned_tx.vsize() + 3_002)), Err(Code::FeeRateTooHigh));
+}
+
+/// Old keys are uncompressed, and nothing in an unsigned PSBT says so.
+#[test]
+fn a_key_hash_may_be_that_of_an_uncompressed_key() {
+    let (order, psbt) = one_input("bitcoin-p2pkh");
+    let mut signed = psbt.unsigned_tx.clone();
+    // A signature of 72 bytes and a key of 65, each with its length.
+    signed.input[0].script_sig = ScriptBuf::from_bytes(vec![0; 1 + 72 + 1 + 65]);
+    assert_eq!(judged_with_fee(&order, &psbt, 1_000 * signed.vsize()), Ok(Role::Initiate));
+    assert_eq!(judged_with_fee(&order, &psbt, 1_000 * (signed.vsize() + 2)), Err(Code::FeeRateTooHigh));
+}
+
+/// The length of a long script is itself three bytes long.
+#[test]
+fn a_finalized_input_has_the_weight_of_its_scripts() {
+    let (order, mut psbt) = one_input("bitcoin-p2pkh");
+    for length in [252, 253, 1_650] {
+        let mut signed = psbt.unsigned_tx.clone();
+        signed.input[0].script_sig = ScriptBuf::from_bytes(vec![0x51; length]);
+        psbt.inputs[0].final_script_sig = Some(signed.input[0].script_sig.clone());
+        assert_eq!(judged_with_fee(&order, &psbt, 1_000 * signed.vsize()), Ok(Role::Initiate), "{length}");
+        assert_eq!(judged_with_fee(&order, &psbt, 1_000 * (signed.vsize() + 2)), Err(Code::FeeRateTooHigh), "{length}");
     }
 }
 
