@@ -4,6 +4,7 @@ use crate::support;
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_primitives::{Address, U256};
+use countersign::evm::reader::fees;
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, TxContext};
 use countersign::recover::Recovery;
@@ -25,6 +26,8 @@ const OTHER: Address = Address::repeat_byte(0x5a);
 const L1_FEE: u64 = 1_000_000_000_000;
 /// The gas limit of a redemption and of a refund.
 const GAS_LIMIT: u64 = 300_000;
+/// The gas for a redemption's data that endpoints of Arbitrum state.
+const DATA_GAS: u64 = 1_000_000;
 const GWEI: u128 = 1_000_000_000;
 /// The order that pays ether on Base, and the start of the call that pays it.
 const PAYMENT: &str = "evm-record-evm-v2";
@@ -247,5 +250,33 @@ async fn what_no_endpoint_tells_delays_no_redemption_whose_secret_is_out() {
         assert!(!matches!(first, Err(NodeError::Refused(_))), "{answer}");
         let urgent = nodes.prepare_urgent(redemption, "base", &account, Speed::Fast, &policy).await;
         assert!(urgent.is_ok(), "{answer}: {urgent:?}");
+    }
+}
+
+/// Where data is paid for as gas, a redemption uses that gas beside its own.
+#[tokio::test(start_paused = true)]
+async fn the_gas_for_data_counts_against_the_payout() {
+    let endpoints = || {
+        let chain = Chain::funded(&terms().destination).with(|evm| evm.chain_id = 42_161).lying(|_, method, params| match method {
+            "eth_call" if params[0]["to"].as_str()?.to_ascii_lowercase().ends_with("00c8") => {
+                Some(json!(format!("0x{:064x}{:064x}{:064x}", DATA_GAS, 7, 9)))
+            }
+            "eth_call" => Some(json!("0x")),
+            "eth_getBalance" => Some(word(U256::MAX >> 1)),
+            "eth_getCode" => Some(json!("0x")),
+            "eth_feeHistory" => Some(json!({"baseFeePerGas": ["0x3b9aca00", "0x3b9aca00"], "reward": [["0x1", "0x1", "0x1"]]})),
+            _ => None,
+        });
+        let all = HOSTS.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
+        Nodes::new(chain, NodeConfig::new().with("arbitrum", Endpoints::new(all).unwrap()), registry())
+    };
+    let calls = endpoints().evm("arbitrum").unwrap().calls(ACCOUNT, Speed::Normal, &Policy::default()).await.unwrap();
+    let cost = U256::from(GAS_LIMIT / 3 + DATA_GAS) * U256::from(fees::cap(calls.fees));
+    for (payout, expected) in [(cost, vec![(Precondition::Payout, "fee_above_payout")]), (cost + U256::from(1), vec![])] {
+        let mut record = paying("arbitrum", true);
+        record.destination_swap.amount = payout;
+        let found = unmet(&endpoints(), &record).await;
+        let found: Vec<_> = found.into_iter().filter(|(item, _)| *item != Precondition::LowerHeight).collect();
+        assert_eq!(found, expected);
     }
 }

@@ -5,7 +5,7 @@ use crate::support;
 use std::sync::LazyLock;
 
 use countersign::evm::alloy_consensus::Transaction as _;
-use countersign::evm::alloy_primitives::Address;
+use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::recover::{self, Leg};
 use countersign::evm::{Evm, Fees, TxContext};
 use countersign::recover::Recovery;
@@ -21,6 +21,7 @@ const SENDER: Address = Address::repeat_byte(0xa1);
 const ORDER: &str = "evm-record-evm-v1";
 /// A coin.
 const RICH: &str = "0xde0b6b3a7640000";
+const COIN: u64 = 1_000_000_000_000_000_000;
 
 /// What an honest endpoint shows: the base fee, the tip of recent blocks, the tip and the price that it asks for. The last one of the three
 /// is a little dearer.
@@ -193,13 +194,13 @@ fn recoveries_on(chain: &str, asset: &str) -> [Recovery; 2] {
     [Recovery::Evm(redemption), Recovery::Evm(recover::refund(&record, Leg::Source, registry()).unwrap())]
 }
 
-/// A signed transaction with these fees, and its sender.
-fn sent(cap: u128, tip: u128) -> (BroadcastTransaction, String) {
+/// A signed refund with these fees, and its sender.
+fn sent(refund: &Recovery, cap: u128, tip: u128) -> (BroadcastTransaction, String) {
     let case = case("evm-chain-id-integer");
     let order = verified::<Evm>(&case);
     let account = order.deposit().sender;
-    let recovery = recover::refund(&record::<Evm>(ORDER, |_| ()).unwrap(), Leg::Source, registry()).unwrap();
-    let mut unsigned = recovery.prepare(TxContext::eip1559(42, cap, tip).sent_by(account)).unwrap();
+    let Recovery::Evm(refund) = refund else { panic!("not of EVM") };
+    let mut unsigned = refund.prepare(TxContext::eip1559(42, cap, tip).sent_by(account)).unwrap();
     unsigned.sign(&key::<Evm>(&case)).unwrap();
     let [kept] = countersign::Signed::from(unsigned.finish().unwrap()).broadcasts().try_into().unwrap();
     (kept, account.to_string())
@@ -225,7 +226,7 @@ async fn offered(nodes: &Nodes<Chain>, world: World, stage: Stage) -> Result<(u1
                 TooHigh::Cap => (960 * GWEI, 1),
                 TooHigh::Both => (960 * GWEI, 900 * GWEI),
             };
-            let (kept, account) = sent(cap, tip);
+            let (kept, account) = sent(refund, cap, tip);
             let submission = nodes.submission("ethereum", &kept.id, &kept.payload).unwrap();
             nodes.prepare_replacement(redemption, "ethereum", &account, &submission, Speed::Fast, &policy).await?
         }
@@ -328,58 +329,135 @@ async fn a_bid_that_was_too_high_can_be_replaced() {
     assert_eq!(offered(&honest(), world, Stage::Replacement(TooHigh::Both)).await.unwrap(), (4 * 21 * GWEI, 4 * GWEI));
 }
 
-/// On Arbitrum a redemption pays for its data as gas: what the endpoints state of it is a part of the limit, twice, and the secret is not in
-/// the question.
+/// The word for each number that an Arbitrum node returns when it states the gas for data.
+fn stated(gas: u64) -> Value {
+    json!(format!("0x{gas:064x}{:064x}{:064x}", 7, 9))
+}
+
+/// A rate limit.
+fn limited() -> Value {
+    failure(-32_005)
+}
+
+/// Three endpoints of Arbitrum, which answer the question for the gas of a redemption's data so. The secret is not in that question.
+fn arbitrum(answers: &[Value; 3], coins: U256) -> Nodes<Chain> {
+    let (answers, hosts) = (answers.clone(), ["a.example", "b.example", "c.example"]);
+    let chain = Chain::funded(&TERMS).lying(move |host, method, params| match method {
+        "eth_chainId" => Some(json!("0xa4b1")),
+        "eth_getBalance" => Some(json!(coins)),
+        "eth_getTransactionCount" => Some(json!("0x2a")),
+        "eth_simulateV1" => Some(json!([{"calls": [{"status": "0x1", "gasUsed": "0x5208", "logs": [], "returnData": "0x"}]}])),
+        "eth_call" if params[0]["to"].as_str()?.eq_ignore_ascii_case("0x00000000000000000000000000000000000000c8") => {
+            let data = params[0]["data"].as_str()?;
+            assert!(data.starts_with("0x77d488a2") && !data.contains(&hex::encode(SECRET)), "{data}");
+            Some(answers[hosts.iter().position(|other| *other == host)?].clone())
+        }
+        _ => WORLDS[2].answer(method),
+    });
+    let all = hosts.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
+    Nodes::new(chain, NodeConfig::new().with("arbitrum", Endpoints::new(all).unwrap()), registry())
+}
+
+/// Returns the gas limit and the fee cap.
+fn limit(unsigned: Result<Unsigned, NodeError>) -> Result<(u64, U256), &'static str> {
+    match unsigned {
+        Ok(Unsigned::Evm(unsigned)) => {
+            let transaction = &unsigned.payloads().calls[0].transaction.transaction;
+            Ok((transaction.gas_limit(), U256::from(transaction.max_fee_per_gas())))
+        }
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.code().name()),
+    }
+}
+
+/// What the endpoints state of the gas for data, and the gas limit of a transaction that makes a secret public and of one that does not.
+fn data_gas() -> [([Value; 3], Option<u64>, u64); 8] {
+    [
+        ([stated(120_000), stated(120_000), stated(120_000)], Some(540_000), 540_000),
+        // One endpoint lies, and one lies while another one is silent.
+        ([stated(120_000), stated(0), stated(130_000)], Some(540_000), 540_000),
+        ([stated(u64::MAX), stated(120_000), stated(130_000)], Some(560_000), 560_000),
+        ([stated(120_000), stated(0), limited()], Some(540_000), 540_000),
+        // A chain that has no such gas.
+        ([json!("0x"), json!("0x"), json!("0x")], Some(300_000), 300_000),
+        // Too few endpoints state it.
+        ([limited(), limited(), stated(120_000)], None, 2_300_000),
+        // Above the limit of the policy.
+        ([stated(20_000_000), stated(20_000_000), stated(0)], None, 30_000_000),
+        ([stated(u64::MAX), stated(120_000), limited()], None, 30_000_000),
+    ]
+}
+
+/// On Arbitrum a redemption pays for its data as gas: what the endpoints state of it is a part of the limit, twice.
 #[tokio::test(start_paused = true)]
 async fn a_redemption_on_arbitrum_has_the_gas_for_its_data() {
-    // One word for each number that the interface returns.
-    let stated = |gas: u64| json!(format!("0x{gas:064x}{:064x}{:064x}", 7, 9));
-    let limited = || failure(-32_005);
-    let [redemption, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
-    let asked = |answers: [Value; 3]| {
-        let hosts = ["a.example", "b.example", "c.example"];
-        let chain = Chain::funded(&TERMS).lying(move |host, method, params| match method {
-            "eth_chainId" => Some(json!("0xa4b1")),
-            "eth_getBalance" => Some(json!(RICH)),
-            "eth_getTransactionCount" => Some(json!("0x2a")),
-            "eth_simulateV1" => Some(json!([{"calls": [{"status": "0x1", "gasUsed": "0x5208", "logs": [], "returnData": "0x"}]}])),
-            "eth_call" if params[0]["to"].as_str()?.eq_ignore_ascii_case("0x00000000000000000000000000000000000000c8") => {
-                let data = params[0]["data"].as_str()?;
-                assert!(data.starts_with("0x77d488a2") && !data.contains(&hex::encode(SECRET)), "{data}");
-                Some(answers[hosts.iter().position(|other| *other == host)?].clone())
-            }
-            _ => WORLDS[2].answer(method),
-        });
-        let all = hosts.iter().map(|host| Endpoint::parse(&format!("https://{host}")).unwrap()).collect();
-        Nodes::new(chain, NodeConfig::new().with("arbitrum", Endpoints::new(all).unwrap()), registry())
-    };
-    let limit = |unsigned: Result<Unsigned, NodeError>| {
-        unsigned.map(|unsigned| {
-            let Unsigned::Evm(unsigned) = unsigned else { panic!("not of EVM") };
-            unsigned.payloads().calls[0].transaction.transaction.gas_limit()
-        })
-    };
+    let [redemption, _] = recoveries_on("arbitrum", "arbitrum:wbtc");
     let (sender, policy) = (SENDER.to_string(), Policy::default());
-    for (answers, expected) in [
-        ([stated(120_000), stated(120_000), stated(120_000)], Some(540_000)),
-        // One endpoint lies, and one lies while another one is silent.
-        ([stated(120_000), stated(0), stated(130_000)], Some(540_000)),
-        ([stated(u64::MAX), stated(120_000), stated(130_000)], Some(560_000)),
-        ([stated(120_000), stated(0), limited()], Some(540_000)),
-        // A chain that has no such gas.
-        ([json!("0x"), json!("0x"), json!("0x")], Some(300_000)),
-        ([limited(), limited(), stated(120_000)], None),
-        // Above the limit of the policy.
-        ([stated(20_000_000), stated(20_000_000), stated(0)], None),
-    ] {
-        let nodes = asked(answers.clone());
+    for (answers, expected, otherwise) in data_gas() {
+        let nodes = arbitrum(&answers, U256::from(COIN));
         let found = limit(nodes.prepare_recovery(&redemption, "arbitrum", &sender, Speed::Normal, &policy).await);
-        assert_eq!(found.ok(), expected, "{answers:?}");
+        assert_eq!(found.ok().map(|(gas, _)| gas), expected, "{answers:?}");
         // Once the secret is out, what is not known does not stand before it.
         let urgent = limit(nodes.prepare_urgent(&redemption, "arbitrum", &sender, Speed::Fast, &policy).await);
-        let least = expected.unwrap_or(2_300_000);
-        assert!(urgent.as_ref().is_ok_and(|limit| (least..=policy.evm.gas_limit).contains(limit)), "{answers:?}: {urgent:?}");
-        let refunded = limit(nodes.prepare_recovery(&refund, "arbitrum", &sender, Speed::Normal, &policy).await);
-        assert_eq!(refunded.ok(), Some(300_000), "{answers:?}");
+        assert_eq!(urgent.unwrap().0, otherwise, "{answers:?}");
+    }
+}
+
+/// A refund reveals nothing, so what is not known of the gas for its data does not stand before it, and a replacement has that gas, too.
+#[tokio::test(start_paused = true)]
+async fn a_refund_on_arbitrum_has_the_gas_for_its_data() {
+    let [_, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
+    let ((kept, account), policy) = (sent(&refund, GWEI, 1), Policy::default());
+    for (answers, _, expected) in data_gas() {
+        let nodes = arbitrum(&answers, U256::from(COIN));
+        let refunded = limit(nodes.prepare_recovery(&refund, "arbitrum", &account, Speed::Normal, &policy).await);
+        assert_eq!(refunded.unwrap().0, expected, "{answers:?}");
+        let submission = nodes.submission("arbitrum", &kept.id, &kept.payload).unwrap();
+        let replaced = nodes.prepare_replacement(&refund, "arbitrum", &account, &submission, Speed::Fast, &policy).await;
+        assert_eq!(limit(replaced).unwrap().0, expected, "{answers:?}");
+    }
+}
+
+/// The owner was asked before paying for the coins of the gas that was stated then. If more is stated once the secret is out, the redemption
+/// has the highest limit that its sender can pay.
+#[tokio::test(start_paused = true)]
+async fn an_urgent_redemption_on_arbitrum_takes_the_gas_that_its_sender_can_pay() {
+    let [redemption, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
+    let (sender, policy) = (SENDER.to_string(), Policy::default());
+    for (answers, _, most) in data_gas().into_iter().filter(|(.., most)| *most > 300_000) {
+        let prepared = async |coins: U256, recovery: &Recovery, is_urgent: bool| {
+            let nodes = arbitrum(&answers, coins);
+            limit(match is_urgent {
+                true => nodes.prepare_urgent(recovery, "arbitrum", &sender, Speed::Normal, &policy).await,
+                false => nodes.prepare_recovery(recovery, "arbitrum", &sender, Speed::Normal, &policy).await,
+            })
+        };
+        for (recovery, is_urgent) in [(&redemption, true), (&refund, false)] {
+            let (_, cap) = prepared(U256::from(COIN), recovery, is_urgent).await.unwrap();
+            for gas in [300_000, 300_001, most - 1, most] {
+                assert_eq!(prepared(cap * U256::from(gas), recovery, is_urgent).await, Ok((gas, cap)), "{answers:?}");
+            }
+            let short = prepared(cap * U256::from(300_000) - U256::from(1), recovery, is_urgent).await;
+            assert_eq!(short, Err("insufficient_funds"), "{answers:?}");
+            // What makes the secret public has all of its gas, or waits.
+            assert!(prepared(cap * U256::from(most) - U256::from(1), &redemption, false).await.is_err(), "{answers:?}");
+        }
+    }
+}
+
+/// One endpoint is silent, and another one lies about the gas for data.
+#[tokio::test(start_paused = true)]
+async fn a_high_gas_for_data_stops_no_redemption_whose_secret_is_out() {
+    let [redemption, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
+    let (sender, policy) = (SENDER.to_string(), Policy::default());
+    for lie in [1_000_000, 14_000_000, u64::MAX] {
+        for answers in [[stated(120_000), stated(lie), limited()], [limited(), stated(lie), stated(120_000)]] {
+            // Enough for three times the gas that is needed, at a price above that of a fast transaction.
+            let nodes = arbitrum(&answers, U256::from(3 * 540_000) * U256::from(GWEI / 40));
+            let urgent = limit(nodes.prepare_urgent(&redemption, "arbitrum", &sender, Speed::Fast, &policy).await);
+            assert!(urgent.is_ok_and(|(gas, _)| gas >= 540_000), "{answers:?}: {urgent:?}");
+            let refunded = limit(nodes.prepare_recovery(&refund, "arbitrum", &sender, Speed::Normal, &policy).await);
+            assert!(refunded.is_ok_and(|(gas, _)| gas >= 540_000), "{answers:?}: {refunded:?}");
+        }
     }
 }

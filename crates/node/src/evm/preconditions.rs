@@ -3,7 +3,7 @@
 use countersign::evm::address::from_account;
 use countersign::evm::alloy_primitives::U256;
 use countersign::evm::reader::{Receiver, ReceiverCheck, Served, ServedCheck, fees, has_l1_fee, needs_lower_height};
-use countersign::evm::recover::GAS_LIMIT;
+use countersign::evm::recover::{GAS_LIMIT, gas_limit};
 use countersign::{chains::Finality, evidence::Precondition};
 use countersign_core::reader::check_worth;
 use countersign_transport::Transport;
@@ -12,14 +12,15 @@ use super::EvmChain;
 use crate::error::NodeError;
 use crate::preconditions::End;
 
-/// A redemption uses less than this part of its gas limit. Only what a payout is worth is compared with it; an account must have the coins
-/// for the whole limit.
+/// A redemption uses less than this part of its gas limit, beside the gas for its data. Only what a payout is worth is compared with it; an
+/// account must have the coins for the whole limit.
 const USED_GAS: u64 = GAS_LIMIT / 3;
 
 impl<T: Transport> EvmChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         let (asset, finality) = (end.asset, end.bid.policy.finality_of(end.asset, end.payout.unwrap_or(U256::MAX)).finality);
         let token = asset.token.as_ref().map(|token| self.parse(&token.text, "/token")).transpose()?;
+        let htlc = asset.htlc.as_ref().and_then(from_account);
         match item {
             Precondition::FinalityMark if matches!(finality, Finality::Safe | Finality::Finalized) => {
                 self.served(Served::Mark(finality)).await?
@@ -31,14 +32,15 @@ impl<T: Transport> EvmChain<'_, T> {
                 }
             }
             Precondition::Receiver => {
-                if let (Some(receiver), Some(htlc)) = (end.receiver, asset.htlc.as_ref().and_then(from_account)) {
+                if let (Some(receiver), Some(htlc)) = (end.receiver, htlc) {
                     let subject = Receiver { token, htlc, receiver: self.parse(receiver, "/destination")?, amount: end.held() };
                     self.connection.agreed::<ReceiverCheck>(&self.on_chain(subject)).await?.0?;
                 }
             }
             Precondition::Payout => {
-                if let Some(payout) = end.coins() {
-                    let gas_cost = self.gas_cost(end, USED_GAS).await?;
+                if let (Some(payout), Some(htlc)) = (end.coins(), htlc) {
+                    let gas = USED_GAS.saturating_add(self.data_gas(htlc).await?);
+                    let gas_cost = self.gas_cost(end, gas).await?;
                     if has_l1_fee(self.chain_id) {
                         self.served(Served::Worth { payout, gas_cost }).await?;
                     } else {
@@ -47,8 +49,8 @@ impl<T: Transport> EvmChain<'_, T> {
                 }
             }
             Precondition::Redeemer => {
-                if let (Some(account), Some(htlc)) = (end.redeemer, asset.htlc.as_ref().and_then(from_account)) {
-                    let gas = self.redemption_gas(htlc, end.bid).await?;
+                if let (Some(account), Some(htlc)) = (end.redeemer, htlc) {
+                    let gas = gas_limit(end.bid.policy, self.data_gas(htlc).await?)?;
                     let (account, gas_cost) = (self.parse(account, "/sender")?, self.gas_cost(end, gas).await?);
                     self.served(Served::Coins { account, gas_cost }).await?;
                 }

@@ -2,7 +2,7 @@
 
 use countersign::evm::alloy_consensus::Transaction as _;
 use countersign::evm::alloy_consensus::transaction::SignerRecoverable as _;
-use countersign::evm::alloy_primitives::Address;
+use countersign::evm::alloy_primitives::{Address, U256};
 use countersign::evm::reader::{self, fees};
 use countersign::evm::recover::Recovery;
 use countersign::evm::{ApprovalPlan, Evm, Fees, FundingPath, OwnerPath, TxContext, address};
@@ -51,29 +51,42 @@ impl<T: Transport> EvmChain<'_, T> {
             return self.redeem(recovery, sender, bid, false).await;
         }
         let calls = self.next_calls(sender, bid.speed).await?;
-        self.checked(recovery, sender, calls, bid).await
+        self.affordable(recovery, sender, &[calls], bid).await
     }
 
     async fn redeem(&self, recovery: &Recovery, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<UnsignedOrder<Evm>, NodeError> {
-        let (calls, cheaper) = self.redemption_calls(sender, bid, is_overdue).await?;
-        self.affordable(recovery, sender, calls, cheaper, bid).await
+        let offers = self.redemption_calls(sender, bid, is_overdue).await?;
+        self.affordable(recovery, sender, &offers, bid).await
     }
 
-    /// Prepares a transaction with the fees of `calls`, or with the cheaper ones if the sender cannot pay those.
+    /// Prepares a transaction with the first gas limit and the first fees that its sender can pay.
+    ///
+    /// What is not used of a gas limit is not paid. So instead of a limit below the first one, the highest is taken that the sender's coins
+    /// pay for.
     async fn affordable(
         &self,
         recovery: &Recovery,
         sender: Address,
-        calls: TxContext,
-        cheaper: Option<TxContext>,
+        offers: &[TxContext],
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        match (self.checked(recovery, sender, calls, bid).await, cheaper) {
-            (Err(NodeError::Refused(refusal)), Some(cheaper)) if refusal.code() == Code::InsufficientFunds => {
-                self.checked(recovery, sender, cheaper, bid).await
+        let limits = self.recovery_gas(recovery, bid).await?;
+        let first = limits.first().copied().unwrap_or_default();
+        let mut outcome = Err(self.not_connected());
+        for least in limits {
+            let coins = if least < first { self.balance(sender, None).await.unwrap_or_default() } else { U256::ZERO };
+            for calls in offers {
+                let price = fees::cap(calls.fees).min(self.limit(bid.policy));
+                let paid = coins.checked_div(U256::from(price)).unwrap_or_default().saturating_to();
+                let gas = first.min(paid).max(least);
+                outcome = self.checked(recovery, sender, calls.clone().with_gas_limit(gas), bid).await;
+                match &outcome {
+                    Err(NodeError::Refused(refusal)) if refusal.code() == Code::InsufficientFunds => {}
+                    _ => return outcome,
+                }
             }
-            (outcome, _) => outcome,
         }
+        outcome
     }
 
     /// Prepares a replacement, which has the nonce of the transaction that was sent, or a lower one.
@@ -108,7 +121,7 @@ impl<T: Transport> EvmChain<'_, T> {
         let now = self.current_fees(sender, bid.speed).await?;
         let at = |fees| TxContext::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
         let calls = at(fees::overdue(fees, now, self.limit(bid.policy)));
-        self.affordable(recovery, sender, calls, Some(at(now)), bid).await
+        self.affordable(recovery, sender, &[calls, at(now)], bid).await
     }
 
     /// Prepares a redemption or a refund, and requires that its fee is within the limit and the sender can pay it. Also simulates a refund.
@@ -119,9 +132,6 @@ impl<T: Transport> EvmChain<'_, T> {
         mut calls: TxContext,
         bid: Bid<'_>,
     ) -> Result<UnsignedOrder<Evm>, NodeError> {
-        if recovery.terms().role == Role::Redeem {
-            calls.gas_limit = Some(self.redemption_gas(recovery.contract(), bid).await?);
-        }
         let (asked, limit) = (calls.fees, self.limit(bid.policy));
         calls.fees = fees::at_most(asked, bid.urgency.offer(fees::cap(asked), 0, limit));
         if let Err(refusal) = fees::check(calls.fees, limit) {

@@ -8,10 +8,10 @@ use countersign::evm::reader::{
     Amount, AmountOf, Context, FeeLevels, L1Gas, L1GasEstimation, NonceAndFees, Prices, RedemptionOf, fees, needs_lower_height,
     pending_nonce,
 };
-use countersign::evm::recover::gas_limit;
+use countersign::evm::recover::{Recovery, gas_limit};
 use countersign::evm::{Fees, TxContext};
-use countersign::{Policy, trust::Contract};
-use countersign_core::reader::{Urgency, high_median};
+use countersign::{Policy, Role, trust::Contract};
+use countersign_core::reader::{Urgency, high_median, median};
 use countersign_transport::Transport;
 
 use super::EvmChain;
@@ -22,7 +22,8 @@ use crate::prepare::Bid;
 /// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
 const MAX_FEE_READS: usize = 3;
 const FEE_READ_PAUSE: Duration = Duration::from_secs(4);
-/// The gas for a redemption's data on an Arbitrum chain where no endpoint states it: some 4,000 units at 2.5 gwei, where gas costs 0.01 gwei.
+/// The gas for the data of a redemption or a refund on an Arbitrum chain where too few endpoints state it: some 4,000 units at 2.5 gwei, where
+/// gas costs 0.01 gwei.
 const USUAL_DATA_GAS: u64 = 1_000_000;
 
 /// What the endpoints that agree show.
@@ -80,39 +81,45 @@ impl<T: Transport> EvmChain<'_, T> {
         fees::limit(policy, ChainProfile::of(self.connection.name, self.connection.network))
     }
 
-    /// Returns the gas limit of a redemption of an HTLC.
+    /// Returns the gas limits to try for a redemption or a refund, in this order, until its sender has the coins for one.
     ///
-    /// On chains that charge data as gas, it includes the higher median of what the endpoints report for that, because too low a limit
-    /// reveals the secret in a transaction that fails. Once the secret is out, neither silent endpoints nor the policy's limit prevent the
-    /// redemption.
-    pub(super) async fn redemption_gas(&self, htlc: Address, bid: Bid<'_>) -> Result<u64, NodeError> {
+    /// A redemption that makes the secret public has only the one that is surely enough, because with too low a limit it reveals the secret
+    /// in a transaction that fails. Once the secret is out, and for a refund, neither silent endpoints nor the policy's limit nor what a
+    /// single endpoint of two states prevents the transaction: after the limit by the [data's gas](Self::data_gas), that by the lower median
+    /// is tried, and the one of a chain that does not charge data as gas.
+    pub(super) async fn recovery_gas(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<Vec<u64>, NodeError> {
+        let (htlc, policy) = (recovery.contract(), bid.policy);
+        if recovery.terms().role == Role::Redeem && bid.urgency == Urgency::CanWait {
+            return Ok(vec![gas_limit(policy, self.data_gas(htlc).await?)?]);
+        }
+        let stated = self.stated_data_gas(htlc).await.unwrap_or_else(|_| vec![USUAL_DATA_GAS]);
+        let amounts = [high_median(stated.iter().copied()), median(stated), Some(0)];
+        let mut limits: Vec<_> = amounts.into_iter().flatten().map(|gas| gas_limit(policy, gas).unwrap_or(policy.evm.gas_limit)).collect();
+        limits.dedup();
+        Ok(limits)
+    }
+
+    /// Returns the gas for the data of a redemption of an HTLC: the higher median of what the endpoints state. It is 0 on chains that do not
+    /// charge data as gas. A refund has less data.
+    pub(super) async fn data_gas(&self, htlc: Address) -> Result<u64, NodeError> {
+        Ok(high_median(self.stated_data_gas(htlc).await?).unwrap_or_default())
+    }
+
+    async fn stated_data_gas(&self, htlc: Address) -> Result<Vec<u64>, NodeError> {
         if !needs_lower_height(self.chain_id, ChainProfile::of(self.connection.name, self.connection.network)) {
-            return Ok(gas_limit(bid.policy, 0)?);
+            return Ok(Vec::new());
         }
-        let is_out = bid.urgency == Urgency::SecretIsOut;
-        let data_gas = match self.connection.all_agreed::<L1GasEstimation>(&self.on_chain(RedemptionOf(htlc))).await {
-            Ok(shown) => high_median(shown.into_iter().map(|L1Gas(gas)| gas)).unwrap_or_default(),
-            Err(_) if is_out => USUAL_DATA_GAS,
-            Err(error) => return Err(error),
-        };
-        match gas_limit(bid.policy, data_gas) {
-            Err(_) if is_out => Ok(bid.policy.evm.gas_limit),
-            limit => Ok(limit?),
-        }
+        let shown = self.connection.all_agreed::<L1GasEstimation>(&self.on_chain(RedemptionOf(htlc))).await?;
+        Ok(shown.into_iter().map(|L1Gas(gas)| gas).collect())
     }
 
     /// Reads the context for a redemption, which must never queue behind a stuck transaction of the sender.
     ///
     /// If transactions are pending that are not mined within a few seconds, the redemption takes the lowest unmined nonce, with
-    /// [fees](fees::displacing) that replace whatever has it. The second context has the same nonce and ordinary fees, for a sender who
+    /// [fees](fees::displacing) that replace whatever has it. A second context has the same nonce and ordinary fees, for a sender who
     /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for. One that
     /// makes the secret public has the fees of [`fees::revealing_levels`].
-    pub(super) async fn redemption_calls(
-        &self,
-        sender: Address,
-        bid: Bid<'_>,
-        is_overdue: bool,
-    ) -> Result<(TxContext, Option<TxContext>), NodeError> {
+    pub(super) async fn redemption_calls(&self, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<Vec<TxContext>, NodeError> {
         let levels = if bid.urgency == Urgency::CanWait { fees::revealing_levels } else { fees::levels };
         let mut shown = self.shown(sender).await?;
         let stuck_at = shown.mined_nonce;
@@ -125,11 +132,11 @@ impl<T: Transport> EvmChain<'_, T> {
         }
         let ordinary = shown.fees_by(levels, bid.speed);
         match shown.next_nonce(self.needed()) {
-            Some(nonce) if !shown.has_gap(self.needed()) || shown.mined_nonce != stuck_at => Ok((self.with_nonce(nonce, ordinary)?, None)),
+            Some(nonce) if !shown.has_gap(self.needed()) || shown.mined_nonce != stuck_at => Ok(vec![self.with_nonce(nonce, ordinary)?]),
             _ => {
                 let fees = shown.fees_by(levels, Speed::Fast).map(|fees| fees::displacing(fees, self.limit(bid.policy)));
                 let calls = self.with_nonce(shown.mined_nonce, fees)?;
-                Ok((calls, Some(self.with_nonce(shown.mined_nonce, ordinary)?)))
+                Ok(vec![calls, self.with_nonce(shown.mined_nonce, ordinary)?])
             }
         }
     }
@@ -215,7 +222,7 @@ impl<T: Transport> EvmChain<'_, T> {
         usize::try_from(self.connection.needed()).unwrap_or(usize::MAX)
     }
 
-    fn not_connected(&self) -> NodeError {
+    pub(super) fn not_connected(&self) -> NodeError {
         NodeError::NotConnected(self.connection.name.to_owned())
     }
 }
