@@ -11,14 +11,6 @@ interface Retrying {
   request(request: object, options: { readonly retryCount: number }): Promise<unknown>;
 }
 
-/** A prompt of the wallet. */
-interface Prompt {
-  /** The signals of all who have asked for it. */
-  readonly waiting: AbortSignal[];
-  /** The hash of the transaction. */
-  readonly sent: Promise<unknown>;
-}
-
 /** Thrown by a {@link Signer} that has neither signed nor sent anything, so that it can be asked again. */
 export class NothingSent extends Error {
   override readonly name = "NothingSent";
@@ -35,9 +27,6 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
   // Clients of viem send a request that failed again, and the wallet could pay with each. Providers ignore the option.
   const once = { retryCount: 0 };
   const ask = (method: string, params: readonly unknown[]) => (provider as unknown as Retrying).request({ method, params }, once);
-  /** Prompts that are open or about to be: the machine asks again, and the wallet must not send twice. */
-  const prompts = new Map<string, Prompt>();
-
   /** Returns what the wallet is asked to send. */
   const transaction = async (value: string): Promise<readonly unknown[]> => {
     const whole = JSON.parse(value) as Record<string, unknown>;
@@ -45,25 +34,18 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
     if (BigInt((await ask("eth_chainId", [])) as string) !== BigInt(whole["chainId"] as string)) throw new NothingSent("the wallet is on another chain");
     return [Object.fromEntries(FIXED.map((name) => [name, whole[name]]))];
   };
-  /** Has the wallet send a transaction once, however often that is asked for while its prompt is open. */
-  const sendOnce = (name: string, value: string, { orderId, purpose, signal }: SigningTask): Prompt => {
-    const key = `${orderId} ${purpose} ${name}`;
-    const open = prompts.get(key);
-    if (open) {
-      open.waiting.push(signal);
-      return open;
-    }
-    const waiting = [signal];
-    const send = async () => {
-      const params = await certain(() => transaction(value));
-      // A wallet that is locked says its chain when it is unlocked, which can be hours later.
-      if (waiting.every(({ aborted }) => aborted)) throw new NothingSent("the transaction is not needed any more");
-      return ask("eth_sendTransaction", params);
-    };
-    // Noted before anything is waited for.
-    const prompt = { waiting, sent: send().finally(() => prompts.delete(key)) };
-    prompts.set(key, prompt);
-    return prompt;
+  /** Has the wallet send a transaction, unless it is not needed any more before its prompt is opened. */
+  const send = async (value: string, signal: AbortSignal): Promise<unknown> => {
+    const params = await certain(async () => {
+      // A wallet that is locked says its chain when it is unlocked, which can be hours later, or never.
+      const late = new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("the transaction is not needed any more")), { once: true });
+      });
+      const known = await Promise.race([transaction(value), late]);
+      signal.throwIfAborted();
+      return known;
+    });
+    return ask("eth_sendTransaction", params);
   };
   return async (unsigned: UnsignedOrder, task: SigningTask) => {
     const open = unsigned.requests.filter(({ name }) => unsigned.missing.includes(name));
@@ -73,7 +55,7 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
       // An approval has to be in a block before what it is for. That takes as long as the owner takes, so everything is then looked at again:
       // the deadline, the record, and whether a message is enough.
       await certain(async () => {
-        for (const { name, native } of approvals) await mined(ask, await sendOnce(name, native.value, task).sent, task.signal);
+        for (const { name, native } of approvals) await mined(ask, await send(native.value, task.signal), task.signal);
       });
       return "again";
     }
@@ -83,10 +65,8 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
     }
     const call = open.find(({ name }) => name === "initiate" || task.purpose !== "funding");
     if (call?.native.kind !== "evm_transaction") throw new NothingSent("the order has no transaction that a wallet could send");
-    const { sent, waiting } = sendOnce(call.name, call.native.value, task);
-    await sent;
-    // It is told however late it is: a redemption shows the secret. But once, so of those who have given up the last one tells it.
-    if (task.signal.aborted && waiting.at(-1) !== task.signal) throw new Error("the wallet was asked again for what it has sent");
+    // It is reported however late it is: a redemption shows the secret.
+    await send(call.native.value, task.signal);
     return "sent";
   };
 }

@@ -7,8 +7,9 @@ import { contractJson, read } from "./output.js";
 import { UnsignedOrder } from "./signing.js";
 import { Connections, type HttpNeed } from "./swap-http.js";
 import { Inbox } from "./swap-inbox.js";
+import { type Met as MetBy, askOnce } from "./swap-signing.js";
 import { type OpenStore, checkedStore } from "./swap-store.js";
-import type { ChainEndpoints, ConsentRequest, Quote, QuoteRequest, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
+import type { ChainEndpoints, ConsentRequest, Quote, QuoteRequest, Signer, SigningTask, Stopped, StoredSwap, SwapChange, SwapRequest, SwapsOptions } from "./swap-types.js";
 import { asciiUrl } from "./swap-url.js";
 
 export { NothingSent, eip1193Signer } from "./swap-eip1193.js";
@@ -316,8 +317,7 @@ export class Swaps {
     const order = this.#call((machine) => machine.takeUnsigned(id));
     if (!order) return undefined;
     const { kind, ...task } = detail;
-    const reply = await this.#sign(order, { ...task, signal }, one);
-    return reply ? { reply } : { reply: {}, signed: order };
+    return this.#sign(order, { ...task, signal }, one);
   }
 
   /** Hands the machine a reply. One that it refuses fails the need. */
@@ -351,20 +351,27 @@ export class Swaps {
     return false;
   }
 
-  /** Has an order signed. Returns the reply; undefined if it has its signatures. */
-  async #sign(order: glue.UnsignedOrder, task: SigningTask, one: Call | undefined): Promise<object | undefined> {
+  /** Has an order signed. Returns what came of it; undefined if nobody waits for it any more. */
+  async #sign(order: glue.UnsignedOrder, task: SigningTask, one: Call | undefined): Promise<Met | undefined> {
     const { chain } = task;
     const unsigned = UnsignedOrder.from(order);
     const { signers } = this.#options;
     const signer = ownMember(signers, chain) ?? ownMember(signers, unsigned.family);
-    if (!signer) return { not_signed: `there is no signer for ${chain}` };
+    if (!signer) return { reply: { not_signed: `there is no signer for ${chain}` } };
+    const met = await askOnce(signer, task, async (): Promise<Met> => {
+      const reply = await this.#askSigner(signer, unsigned, task);
+      return reply ? { reply } : { reply: {}, signed: order };
+    });
+    // Without this need, the order is prepared again anyway.
+    if (met?.reply === AGAIN && one && !task.signal.aborted) one.again = true;
+    return met;
+  }
+
+  /** Asks a signer. Returns the reply; undefined if the order has its signatures. */
+  async #askSigner(signer: Signer, unsigned: UnsignedOrder, task: SigningTask): Promise<object | undefined> {
     const result: unknown = await settle(() => signer(unsigned, task));
     if (result === "sent") return { sent: true };
-    if (result === "again") {
-      // Without this need, the order is prepared again anyway.
-      if (one && !task.signal.aborted) one.again = true;
-      return { not_signed: "something else was done first" };
-    }
+    if (result === "again") return AGAIN;
     if (result instanceof Error) return didNot("sign", result).reply;
     // A signer that used the order up has the signed transactions, and may have sent them.
     const { missing } = unsigned;
@@ -385,12 +392,10 @@ export class Swaps {
   }
 }
 
-/** What came of a need: the reply, the body beside it, or the order with its signatures. */
-interface Met {
-  readonly reply: object;
-  readonly body?: Uint8Array | undefined;
-  readonly signed?: glue.UnsignedOrder;
-}
+type Met = MetBy & { readonly signed?: glue.UnsignedOrder };
+
+/** The reply for a signer that did something else first. */
+const AGAIN = { not_signed: "something else was done first" };
 
 /** The time in Unix milliseconds. A clock that has none is no clock. */
 function now(): number {

@@ -153,12 +153,15 @@ test("what is answered in one call ends no other call of the same order", async 
   await assert.rejects(within(consent.calls[0]), { code: "usage", message: /must return true or false/ });
   await consent.swaps.close();
 
+  // For another purpose: a signer is asked for the same one once at a time.
+  script.needs = { follow: { purpose: "redemption" } };
   const sign = await twice("sign", (asked) => ({ signers: { base: asked } }), "again", "sent");
   assert.deepEqual(JSON.parse((await within(sign.calls[1])).at(-1).reason), { sent: true });
   while (sign.waiting.length < 3) await within(new Promise((resolve) => setTimeout(resolve, 1)));
   sign.waiting[2]("sent");
   assert.deepEqual(JSON.parse((await within(sign.calls[0])).at(-1).reason), { sent: true });
   await sign.swaps.close();
+  script.needs = {};
 });
 
 test("a signer that did something else first is asked by the same call again", async () => {
@@ -229,6 +232,72 @@ test("what a signer says late reaches the machine", async () => {
   let confirm;
   const wallet = walletWith(() => new Promise((resolve) => (confirm = resolve)));
   assert.deepEqual(await heardLate(eip1193Signer(wallet), () => confirm, () => confirm("0xhash")), { sent: true });
+});
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+test("a wallet whose first request never answers is asked again", async () => {
+  script.transaction = TRANSACTION;
+  script.need = { ...NEEDS.sign, purpose: "redemption" };
+  let asked = 0;
+  const prompts = [];
+  const request = async ({ method }) => {
+    if (method === "eth_chainId") return (asked += 1) === 1 ? new Promise(() => {}) : "0x2105";
+    return prompts.push(method) && "0xhash";
+  };
+  const swaps = await open({ signers: { base: eip1193Signer({ request }) } });
+  swaps.create(wish);
+  await settled();
+  // The machine gives the signature up, and asks again.
+  script.withdrawn = [1];
+  await within(swaps.list());
+  await settled();
+  assert.deepEqual(JSON.parse((await within(changesOf(swaps.follow(ORDER)))).at(-1).reason), { sent: true });
+  assert.deepEqual(prompts, ["eth_sendTransaction"]);
+  await swaps.close();
+});
+
+test("a signer at work is not asked again for the same", async (context) => {
+  script.need = { ...NEEDS.sign, purpose: "redemption" };
+  script.needs = { refund: { purpose: "refund" } };
+  script.replies = [];
+  const asked = [];
+  const swaps = await open({ signers: { base: (_, { purpose }) => new Promise((end) => asked.push({ purpose, end })) } });
+  const purposes = () => asked.map(({ purpose }) => purpose);
+  try {
+    swaps.create(wish);
+    await settled();
+    for (const withdrawn of [1, 3]) {
+      script.withdrawn = [withdrawn];
+      await within(swaps.list());
+      swaps.follow(ORDER);
+      await settled();
+    }
+    swaps.refund(ORDER);
+    await settled();
+    assert.deepEqual(purposes(), ["redemption", "refund"]);
+    // One transaction is reported once, for the need that waits.
+    asked[0].end("sent");
+    await settled();
+    assert.deepEqual(script.replies, [[5, { sent: true }]]);
+    // It is asked again once it is done, and once it counts as lost.
+    swaps.follow(ORDER);
+    await settled();
+    const time = performance.now();
+    context.mock.method(performance, "now", () => time + 600_000);
+    swaps.follow(ORDER);
+    await settled();
+    assert.deepEqual(purposes(), ["redemption", "refund", "redemption", "redemption"]);
+    // A signature is for the order that it was asked for, so the other one is asked for.
+    swaps.follow(ORDER);
+    await settled();
+    asked[3].end();
+    await settled();
+    assert.match(script.replies.at(-1)[1].not_signed, /left out/);
+  } finally {
+    script.needs = {};
+    await swaps.close();
+  }
 });
 
 test("a signer that uses its order up may have sent it, and ends no other swap", async () => {

@@ -4,9 +4,9 @@ export const DIGEST = `0x${"07".repeat(32)}`;
 
 /**
  * What the next machine needs, for some calls otherwise; what the last one was opened with; the calls that were started; and what the next
- * poll reports besides: events, and needs that are not needed any more.
+ * poll reports besides: events, and needs that are not needed any more; and the replies, with the numbers of their needs.
  */
-export const script = { need: {}, needs: {}, refuses: false, panics: false, opened: undefined, started: [], events: [], withdrawn: [] };
+export const script = { need: {}, needs: {}, refuses: false, panics: false, opened: undefined, started: [], events: [], withdrawn: [], replies: [] };
 
 class Handle {
   free() {}
@@ -96,6 +96,7 @@ class Machine extends Handle {
       throw JSON.stringify({ code: "usage", message: "refused at the border", at: "/reply", blame: "caller" });
     }
     const reason = JSON.parse(new TextDecoder().decode(reply));
+    script.replies.push([Number(id), reason]);
     this.#events.push({ event: "stopped", call: Number(id), order_id: ORDER, reason: JSON.stringify(reason), message: "", error: null });
     return true;
   }
