@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import os
 import select
@@ -182,6 +183,28 @@ def test_an_address_of_ipv6_is_connected(serve: Any) -> None:
     server = serve(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", feeds=False, family=socket.AF_INET6)
     assert _send("GET", f"http://[::1]:{server.port}", {}, None)[0] == 200
     assert f"Host: [::1]:{server.port}".encode() in server.heard
+
+
+def test_an_address_of_a_missing_family_is_passed_over(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", feeds=False)
+    create = socket.socket
+
+    def connect_to(*families: int) -> int:
+        addresses = [(family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", server.port)) for family in families]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: addresses)
+        return _send("GET", f"http://name.example:{server.port}/", {}, None)[0]
+
+    def without_ipv6(family: int, *arguments: Any, **options: Any) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+        return create(family, *arguments, **options)
+
+    monkeypatch.setattr(socket, "socket", without_ipv6)
+    assert connect_to(socket.AF_INET6, socket.AF_INET) == 200
+    # Nothing was sent where no other address is there.
+    with pytest.raises(URLError) as raised:
+        connect_to(socket.AF_INET6)
+    assert _failed(raised.value) == "connect"
 
 
 @pytest.mark.parametrize("half", [b"content-length: 9\r\n\r\nhalf", b"transfer-encoding: chunked\r\n\r\n9\r\nhalf"])

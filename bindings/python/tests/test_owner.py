@@ -68,14 +68,21 @@ def test_a_signer_at_work_is_not_asked_again_for_the_same(end: Any) -> None:
         assert driven.is_silent() and threads("sign") == 3
         assert sorted(wallet.asked) == [("a", "redemption"), ("a", "refund"), ("b", "redemption")]
         wallet.go.release(3)
-        # What was sent is said for the need that was withdrawn, too.
-        replies = [driven.reply() for _ in range(4)]
-        assert sorted(replies) == [(number, expected) for number in (first, first + 20, other, refund)]
+        # One transaction is reported once: for the need that waits, and not for the withdrawn one, too.
+        replies = [driven.reply() for _ in range(3)]
+        assert sorted(replies) == [(number, expected) for number in (first + 20, other, refund)] and driven.is_silent()
         # It is asked again once it is done.
         wallet.go.release()
         again = driven.sign("a")
         assert driven.reply() == (again, expected)
         assert len(wallet.asked) == 4
+        # What was sent is reported for a withdrawn need for which no other waits.
+        last = driven.sign("a")
+        until(lambda: len(wallet.asked) == 5)
+        driven.withdraw(last)
+        assert driven.is_silent()
+        wallet.go.release()
+        assert driven.reply() == (last, expected)
 
 
 def test_a_signature_is_for_the_order_that_it_was_asked_for() -> None:

@@ -342,7 +342,12 @@ class _Exchange:
         """Connects to the first address that answers. Each has the time that is left, so that many do not take longer."""
         failed = OSError("the host has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
-            connection = socket.socket(family, kind, protocol)
+            try:
+                connection = socket.socket(family, kind, protocol)
+            except OSError as error:
+                # The system lacks this family of addresses.
+                failed = error
+                continue
             try:
                 self._hold(connection).settimeout(max(self.deadline - time.monotonic(), 0.001))
                 connection.connect(address)
@@ -360,10 +365,10 @@ def _send(method: str, url: str, headers: Dict[str, str], body: Optional[bytes])
 
 
 class _Signing:
-    """A signer at work: for which need, since when, and the needs that wait for the same."""
+    """A signer at work: for which need, whether that was withdrawn, since when, and the needs that wait for the same."""
 
     def __init__(self, number: int, waiting: List[Need]) -> None:
-        self.number, self.since, self.waiting = number, time.monotonic(), waiting
+        self.number, self.is_withdrawn, self.since, self.waiting = number, False, time.monotonic(), waiting
 
 
 def _task(need: Need) -> Tuple[str, str]:
@@ -678,17 +683,19 @@ class Swaps:
             self._reply(need, kind, _did_not(kind, NothingSent(_text(error))))
 
     def _end_signing(self, need: Need, text: Optional[str]) -> None:
-        """Replies to the needs that waited for a signer at work. What it has sent, or why not, holds for them too; a signature does not."""
-        at_work = self._signing.get(_task(need))
-        if at_work is None or at_work.number != need.id:
-            # It was asked again meanwhile.
-            return
-        del self._signing[_task(need)]
-        for each in at_work.waiting:
-            if text is None:
-                self._begin(each)
-            else:
+        """Replies to a need, and to those that waited for its signer. What it has sent, or why not, holds for them too; a signature does not."""
+        at_work, asked = self._signing.get(_task(need)), [need]
+        # Otherwise another call has begun meanwhile, and nobody waits for this one.
+        if at_work is not None and at_work.number == need.id:
+            del self._signing[_task(need)]
+            # One transaction is reported once: for a withdrawn need only if no other need waits.
+            asked = [] if at_work.is_withdrawn and at_work.waiting else asked
+            asked += at_work.waiting
+        for each in asked:
+            if text is not None:
                 self._hand_over(each.id, "sign", text, None)
+            elif each is not need:
+                self._begin(each)
 
     def _withdraw(self, number: int) -> None:
         """Ends a request that is not needed any more. A signer is not ended: what it has sent has to be known all the same."""
@@ -696,6 +703,7 @@ class Swaps:
         if exchange is not None:
             exchange.end()
         for at_work in self._signing.values():
+            at_work.is_withdrawn |= at_work.number == number
             at_work.waiting = [need for need in at_work.waiting if need.id != number]
 
     def _give_up(self) -> None:
@@ -773,10 +781,10 @@ class Swaps:
         text = None if reply is None else json.dumps(reply)
 
         def hand_over() -> None:
-            if text is not None:
-                self._hand_over(need.id, kind, text, body)
             if kind == "sign":
                 self._end_signing(need, text)
+            elif text is not None:
+                self._hand_over(need.id, kind, text, body)
 
         self._wake.put(hand_over)
 
@@ -1092,7 +1100,7 @@ def _failed(error: Exception) -> str:
 def _errors() -> Any:
     import errno
 
-    return {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, socket.EAI_NONAME, socket.EAI_AGAIN}
+    return {errno.ECONNREFUSED, errno.EAFNOSUPPORT, errno.ENETUNREACH, errno.EHOSTUNREACH, socket.EAI_NONAME, socket.EAI_AGAIN}
 
 
 _NOT_CONNECTED = _errors()
