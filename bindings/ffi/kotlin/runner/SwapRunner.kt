@@ -183,7 +183,12 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
     /** Ends what is not needed any more. A signer is not ended: what it has sent has to be known all the same. */
     private fun withdraw(id: ULong) {
         running.remove(id)?.cancel(true)
-        synchronized(signing) { signing.values.forEach { atWork -> atWork.waiting.removeAll { it.id == id } } }
+        synchronized(signing) {
+            signing.values.forEach { atWork ->
+                if (atWork.id == id) atWork.isWithdrawn = true
+                atWork.waiting.removeAll { it.id == id }
+            }
+        }
     }
 
     /** Writes in the loop's own thread, so that one write follows the other. */
@@ -231,7 +236,7 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
     /** Has an order signed, or lets the need wait for the signer that is at work for the same. */
     private fun sign(need: Need, request: JsonObject) {
         val task = "${request["order_id"].asString} ${request["purpose"].asString}"
-        val begun = Signing()
+        val begun = Signing(need.id)
         synchronized(signing) {
             val atWork = signing[task]
             if (atWork != null && System.nanoTime() - atWork.since < LOST) {
@@ -243,12 +248,15 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
         }
         workers.execute {
             val answer = signed(need.id, request)
-            answer?.let { reply(need.id, *it) }
+            synchronized(signing) {
+                // Where another call has begun meanwhile, nobody waits for this one.
+                val waiting = if (signing.remove(task, begun)) begun.waiting else emptyList()
+                // One transaction is reported once: for a withdrawn need only if no other need waits.
+                if (answer != null && (waiting.isEmpty() || !begun.isWithdrawn)) reply(need.id, *answer)
+                // What was sent, or why not, holds for the needs that waited, too; a signature does not.
+                waiting.forEach { if (answer == null) sign(it, membersOf(it)) else reply(it.id, *answer) }
+            }
             changed.release()
-            // Where another call has begun meanwhile, nobody waits for this one.
-            if (!synchronized(signing) { signing.remove(task, begun) }) return@execute
-            // What was sent, or why not, holds for the needs that waited, too; a signature does not.
-            begun.waiting.forEach { if (answer == null) sign(it, membersOf(it)) else reply(it.id, *answer) }
         }
     }
 
@@ -346,8 +354,9 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
         // Handlers print the error, whose text can be what fails.
     }
 
-    /** A signer at work: since when (nanoseconds of [System.nanoTime]), and the needs that wait for the same. */
-    private class Signing {
+    /** A signer at work: for which need, whether that was withdrawn, since when ([System.nanoTime]), and the needs that wait for the same. */
+    private class Signing(val id: ULong) {
+        var isWithdrawn = false
         val since = System.nanoTime()
         val waiting = CopyOnWriteArrayList<Need>()
     }

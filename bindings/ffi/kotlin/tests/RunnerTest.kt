@@ -123,12 +123,21 @@ private fun asksOnce() {
             equal(wallet.asked(2), listOf("a refund", "b redemption"), "asked")
             equal(wallet.asked.poll(100, TimeUnit.MILLISECONDS), null, "asked again")
             wallet.go.release(3)
-            // What was sent is said for the need that was withdrawn, too.
-            equal(machine.replies(4), listOf(1, 21, 30, 31).map { "($it, $expected)" }, "replies")
+            // One transaction is reported once: for the need that waits, and not for the withdrawn one, too.
+            equal(machine.replies(3), listOf(21, 30, 31).map { "($it, $expected)" }, "replies")
             machine.signature(40u, "a")
             wake()
             wallet.go.release()
             equal(machine.replies(1), listOf("(40, $expected)"), "once it is done")
+            wallet.asked(1)
+            // What was sent is reported for a withdrawn need for which no other waits.
+            machine.signature(50u, "a")
+            wake()
+            wallet.asked(1)
+            machine.withdraws(50u)
+            wake()
+            wallet.go.release()
+            equal(machine.replies(1), listOf("(50, $expected)"), "withdrawn")
         }
     }
 }

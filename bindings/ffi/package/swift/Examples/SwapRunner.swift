@@ -127,6 +127,7 @@ public actor SwapRunner {
         end = error
         running.values.forEach { $0.cancel() }
         signing.values.forEach { $0.work?.cancel() }
+        signing = [:]
         calls.values.forEach { $0.resume(throwing: error) }
         calls = [:]
     }
@@ -182,7 +183,10 @@ public actor SwapRunner {
     /// Ends what is not needed any more. A signer is not ended: what it has sent has to be known all the same.
     private func withdraw(_ id: UInt64) {
         running.removeValue(forKey: id)?.cancel()
-        for task in signing.keys { signing[task]?.waiting.removeAll { $0.id == id } }
+        for task in signing.keys {
+            if signing[task]?.id == id { signing[task]?.isWithdrawn = true }
+            signing[task]?.waiting.removeAll { $0.id == id }
+        }
     }
 
     /// Does what is needed, or has it done.
@@ -248,9 +252,10 @@ public actor SwapRunner {
         }
     }
 
-    /// A signer at work: for which need, since when (seconds of uptime), and the needs that wait for the same.
+    /// A signer at work: for which need, whether that was withdrawn, since when (seconds of uptime), and the needs that wait for the same.
     private struct Signing {
         let id: UInt64
+        var isWithdrawn = false
         let since: TimeInterval
         var waiting: [Need]
         var work: Task<Void, Never>?
@@ -261,6 +266,8 @@ public actor SwapRunner {
 
     /// Has an order signed, or lets the need wait for the signer that is at work for the same.
     private func sign(_ need: Need) throws {
+        // Nobody is asked after the end.
+        guard end == nil else { return }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let request = try decoder.decode(SigningRequest.self, from: Data(need.detail.utf8))
@@ -274,13 +281,19 @@ public actor SwapRunner {
         signing[task] = Signing(id: need.id, since: uptime, waiting: waiting, work: nil)
         signing[task]?.work = Task {
             let answer = await signed(need.id, request)
-            if let answer { try? reply(need.id, answer) }
-            changed()
+            var waiting: [Need] = []
+            var isWithdrawn = false
             // Where another call has begun meanwhile, nobody waits for this one.
-            guard let atWork = signing[task], atWork.id == need.id else { return }
-            signing[task] = nil
+            if let atWork = signing[task], atWork.id == need.id {
+                waiting = atWork.waiting
+                isWithdrawn = atWork.isWithdrawn
+                signing[task] = nil
+            }
+            // One transaction is reported once: for a withdrawn need only if no other need waits.
+            if let answer, waiting.isEmpty || !isWithdrawn { try? reply(need.id, answer) }
+            changed()
             // What was sent, or why not, holds for the needs that waited, too; a signature does not.
-            for need in atWork.waiting {
+            for need in waiting {
                 if let answer { try? reply(need.id, answer) } else { try? sign(need) }
             }
         }
@@ -289,7 +302,8 @@ public actor SwapRunner {
     /// Signs. Returns the reply; nil if the order was handed back, or is not wanted any more.
     private func signed(_ id: UInt64, _ request: SigningRequest) async -> [String: Any]? {
         do {
-            guard let order = try swaps.takeUnsigned(id: id) else { return nil }
+            // A task can begin after the end, and nobody is asked then.
+            guard end == nil, let order = try swaps.takeUnsigned(id: id) else { return nil }
             guard try await owner.signs(order, for: request) else { return ["sent": true] }
             _ = try swaps.replySigned(id: id, order: order)
             return nil
