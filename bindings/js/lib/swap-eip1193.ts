@@ -55,7 +55,7 @@ export function eip1193Signer(provider: ChainProvider, by: TypedDataSigner = {})
       // An approval has to be in a block before what it is for. That takes as long as the owner takes, so everything is then looked at again:
       // the deadline, the record, and whether a message is enough.
       await certain(async () => {
-        for (const { name, native } of approvals) await mined(ask, await send(native.value, task.signal), task.signal);
+        for (const { native } of approvals) await mined(ask, await send(native.value, task.signal), task.signal);
       });
       return "again";
     }
