@@ -20,7 +20,8 @@ const atWork = new WeakMap<Signer, Map<string, Work>>();
 
 /**
  * Asks a signer, or waits for what it is doing for the same order and purpose. What it has sent, or why not, holds for those who wait, too; a
- * signature does not. Returns undefined if nobody waits for this any more, or another one hears it.
+ * signature does not, nor that it signs nothing because it was told to stop: then it is asked anew. Returns undefined if nobody waits for this
+ * any more, or another one hears it.
  */
 export async function askOnce<T extends Met>(signer: Signer, { orderId, purpose, signal }: SigningTask, ask: () => Promise<T>): Promise<T | undefined> {
   const tasks = atWork.get(signer) ?? new Map<string, Work>();
@@ -45,7 +46,8 @@ export async function askOnce<T extends Met>(signer: Signer, { orderId, purpose,
     if (tasks.get(key) === work) {
       tasks.delete(key);
       const others = work.waiting.filter(({ signal }) => !signal.aborted);
-      for (const { hear } of others) hear(met);
+      const holds = met && !(signal.aborted && "not_signed" in met.reply);
+      for (const { hear } of others) hear(holds ? met : undefined);
       // One transaction is reported once: for a withdrawn need only if no other need waits.
       if (signal.aborted && others.length > 0) met = undefined;
     }

@@ -38,7 +38,8 @@ impl<T: Transport> StarknetChain<'_, T> {
         let quorum = self.connection.gather_all::<Context>(&sender).await?;
         let group = quorum.agreed().map_err(|doubt| self.connection.doubt::<Refusal>(doubt))?;
         let costs: Vec<_> = group.into_iter().map(Observation::output).collect();
-        let execution = reader::execution(&sender, &costs, tenths)?;
+        let makes_public = sender.calls.is_none() && bid.urgency == Urgency::CanWait;
+        let execution = reader::execution(&sender, &costs, tenths, makes_public)?;
         match reader::check_fee(&execution, bid.policy) {
             Ok(()) => Ok((execution, false)),
             Err(_) if bid.urgency == Urgency::SecretIsOut => Ok((reader::at_limit(execution, bid.policy), true)),

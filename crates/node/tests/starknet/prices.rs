@@ -120,27 +120,42 @@ async fn each_bound_is_a_quorums_own_at_every_stage() {
     }
 }
 
+/// Two endpoints, one of which states these prices and amounts.
+fn two(liar: usize, number: &'static str, balance: U256) -> Nodes<Front> {
+    let told = move |host: &str, method: &str, params: &Value| {
+        let mut answer = (HOSTS[liar] == host).then(|| chain().reply(host, method, params))?;
+        match method {
+            "starknet_getBlockWithTxHashes" => {
+                RESOURCES.iter().for_each(|resource| answer[format!("{resource}_price")]["price_in_fri"] = json!(number));
+            }
+            "starknet_estimateFee" => RESOURCES.iter().for_each(|resource| answer[0][format!("{resource}_consumed")] = json!(number)),
+            _ => return None,
+        }
+        Some(answer)
+    };
+    nodes(Chain { balance, ..chain().lying(told) }, 2)
+}
+
 /// Where one of three endpoints is silent, another one lowers no bound of what makes a secret public.
 #[tokio::test(start_paused = true)]
 async fn of_two_endpoints_none_lowers_the_bounds_of_a_redemption() {
-    let cheap = |liar: usize| {
-        let told = move |host: &str, method: &str, params: &Value| {
-            let mut answer = (HOSTS[liar] == host).then(|| chain().reply(host, method, params))?;
-            match method {
-                "starknet_getBlockWithTxHashes" => {
-                    RESOURCES.iter().for_each(|resource| answer[format!("{resource}_price")]["price_in_fri"] = json!("0x1"));
-                }
-                "starknet_estimateFee" => RESOURCES.iter().for_each(|resource| answer[0][format!("{resource}_consumed")] = json!("0x1")),
-                _ => return None,
-            }
-            Some(answer)
-        };
-        nodes(chain().lying(told), 2)
-    };
     let kept = sent(1).await;
     let honest = bounds(&connected(None, Box::new(|_, _| None)), Stage::Redemption, &kept).await.unwrap();
     for liar in 0..2 {
-        assert_eq!(bounds(&cheap(liar), Stage::Redemption, &kept).await.unwrap(), honest, "endpoint {liar}");
+        assert_eq!(bounds(&two(liar, "0x1", chain().balance), Stage::Redemption, &kept).await.unwrap(), honest, "endpoint {liar}");
+    }
+}
+
+/// Nor does it raise the bounds above what the sender has, once the secret is out.
+#[tokio::test(start_paused = true)]
+async fn of_two_endpoints_none_stops_a_redemption_whose_secret_is_out() {
+    let kept = sent(1).await;
+    for stage in [Stage::Urgent, Stage::Replacement] {
+        let honest = bounds(&connected(None, Box::new(|_, _| None)), stage, &kept).await.unwrap();
+        for liar in 0..2 {
+            let poor = two(liar, "0x2540be400", honest.max_fee(10_000) + U256::ONE);
+            assert_eq!(bounds(&poor, stage, &kept).await.unwrap(), honest, "{stage:?}, endpoint {liar}");
+        }
     }
 }
 

@@ -61,20 +61,20 @@ impl Agree for Costs {
 }
 
 /// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show, whatever the policy allows: the
-/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own. Without the calls,
-/// which no node may see where they have a secret, it is the [higher median](high_median): it bounds what is paid, and a bound that a single
-/// endpoint has lowered would show the secret in a transaction that is never mined.
+/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own. For what makes a
+/// secret public, it is the [higher median](high_median): it bounds what is paid, and a bound that a single endpoint has lowered would show
+/// the secret in a transaction that is never mined. Once the secret is out, a bound that one has raised could be more than the sender has.
 ///
 /// # Errors
 ///
 /// [`Code::SimulationReverted`] if the calls fail, and [`Code::MissingField`] without costs.
-pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128) -> Result<TxContext, Refusal> {
+pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, makes_public: bool) -> Result<TxContext, Refusal> {
     let amounts = all.iter().map(|costs| costs.amounts.clone()).collect::<Result<Vec<_>, _>>()?;
     let bound = |amount: fn(&Amounts) -> u64, price: fn(&Prices) -> u128| {
         let (amounts, prices) = (amounts.iter().map(amount), all.iter().map(|costs| price(&costs.prices)));
-        let (amount, price) = match sender.calls {
-            Some(_) => (median(amounts)?, median(prices)?),
-            None => (high_median(amounts)?, high_median(prices)?),
+        let (amount, price) = match makes_public {
+            false => (median(amounts)?, median(prices)?),
+            true => (high_median(amounts)?, high_median(prices)?),
         };
         Some(ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10)))
     };

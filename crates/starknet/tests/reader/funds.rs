@@ -248,7 +248,7 @@ fn at_the_limit_as_much_is_paid_as_the_policy_allows() {
     let sender = Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls: None };
     let asked = |prices: &[(u64, u64)]| {
         let costs = costs(&sender, prices);
-        execution(&sender, &costs.iter().collect::<Vec<_>>(), 10)
+        execution(&sender, &costs.iter().collect::<Vec<_>>(), 10, true)
     };
     let context = asked(&[(8_000, 1_000)]).unwrap();
     assert_eq!((context.nonce, context.chain_id), (Felt::from(0x2a), Some(sender.chain_id)));
@@ -304,7 +304,7 @@ fn only_an_error_of_the_contract_means_that_the_calls_fail() {
         drive::<Context>(&sender, &Known::default(), |_, _, request| chain.answer(request)).outcome.map(Observation::into_output)
     };
     for code in [40, 41] {
-        let refusal = execution(&sender, &[&estimate(code).unwrap()], 10).unwrap_err();
+        let refusal = execution(&sender, &[&estimate(code).unwrap()], 10, true).unwrap_err();
         assert_eq!((refusal.code(), refusal.location()), (Code::SimulationReverted, "/estimate"), "{code}");
     }
     for code in [20, 24, 63, -32_603] {

@@ -25,13 +25,13 @@ pub(crate) fn at_prices(l1_gas: u64, l2_gas: u64) -> Chain {
     lying(chain_of(USUAL), "starknet_getBlockWithTxHashes", |_| true, block)
 }
 
-/// Each amount and each price is the median of its own, whatever the transaction is; of two prices the higher one where no calls are shown.
+/// Each amount and each price is the median of its own, whatever the transaction is; of two prices the higher one where a secret becomes public.
 #[test]
 fn each_bound_is_the_quorums_own() {
     let sender = |calls| Sender { chain_id: chain_id(&destination(USUAL).network).unwrap(), address: Felt::from(5), calls };
-    let prices = |sender: &Sender, all: &[(u64, u64)]| {
+    let prices = |sender: &Sender, makes_public: bool, all: &[(u64, u64)]| {
         let all: Vec<_> = all.iter().map(|(l1_gas, l2_gas)| costs(&at_prices(*l1_gas, *l2_gas), sender).unwrap()).collect();
-        let bounds = execution(sender, &all.iter().collect::<Vec<_>>(), 10).unwrap().resource_bounds;
+        let bounds = execution(sender, &all.iter().collect::<Vec<_>>(), 10, makes_public).unwrap().resource_bounds;
         (bounds.l1_gas.max_price_per_unit, bounds.l2_gas.max_price_per_unit)
     };
     let (funding, redemption) = (sender(Some(Vec::new())), sender(None));
@@ -41,10 +41,10 @@ fn each_bound_is_the_quorums_own() {
         (&[(10, 30), (u64::MAX, u64::MAX), (20, 40)], (20, 40)),
         (&[(0, u64::MAX), (10, 30), (20, 40)], (10, 40)),
     ] {
-        assert_eq!((prices(&funding, all), prices(&redemption, all)), (expected, expected), "{all:?}");
+        assert_eq!((prices(&funding, false, all), prices(&redemption, true, all)), (expected, expected), "{all:?}");
     }
     let two = [(10, 40), (20, 30)];
-    assert_eq!((prices(&funding, &two), prices(&redemption, &two)), ((10, 30), (20, 40)));
+    assert_eq!((prices(&redemption, false, &two), prices(&redemption, true, &two)), ((10, 30), (20, 40)));
     // The amounts, which one endpoint estimates.
     let estimated = |units: &'static str| {
         let estimate = json!([{"l1_gas_consumed": units, "l2_gas_consumed": units, "l1_data_gas_consumed": units}]);
@@ -53,7 +53,7 @@ fn each_bound_is_the_quorums_own() {
     let honest = estimated("0x64");
     for lie in ["0x0", "0x1", "0xffffffffffffffff"].map(estimated) {
         for all in [[&lie, &honest, &honest], [&honest, &lie, &honest], [&honest, &honest, &lie]] {
-            let bounds = execution(&funding, &all, 10).unwrap().resource_bounds;
+            let bounds = execution(&funding, &all, 10, false).unwrap().resource_bounds;
             assert_eq!([bounds.l1_gas, bounds.l2_gas, bounds.l1_data_gas].map(|bound| bound.max_amount), [150; 3]);
         }
     }
@@ -83,7 +83,7 @@ fn no_lie_is_a_number() {
         }
         let answer = |round, place, request: &Request| if (round, place) == (1, 1) { lie.clone() } else { chain.answer(request) };
         if let Ok(costs) = drive::<Context>(&sender, &Known::default(), answer).outcome {
-            assert!(execution(&sender, &[costs.output()], 10).is_err(), "{lie:?}");
+            assert!(execution(&sender, &[costs.output()], 10, false).is_err(), "{lie:?}");
         }
     }
     let balance = drive::<Amount>(&amount, &Known::default(), |_, _, request| chain.answer(request)).outcome.unwrap();
