@@ -111,12 +111,15 @@ async fn in_background(left: &Mutex<Option<Line>>, read: impl FnOnce() -> io::Re
     }
     let before = left.lock().unwrap_or_else(PoisonError::into_inner).take();
     let still_read = before.and_then(|mut line| matches!(line.try_recv(), Err(oneshot::error::TryRecvError::Empty)).then_some(line));
-    let line = still_read.unwrap_or_else(|| {
-        let (send, line) = oneshot::channel();
-        // Nobody may wait for it any more.
-        thread::spawn(move || drop(send.send(read())));
-        line
-    });
+    let line = match still_read {
+        Some(line) => line,
+        None => {
+            let (send, line) = oneshot::channel();
+            // Nobody may wait for it any more.
+            thread::Builder::new().spawn(move || drop(send.send(read())))?;
+            line
+        }
+    };
     let mut waiting = Waiting(Some(line), left);
     let Some(line) = &mut waiting.0 else { return Err(io::ErrorKind::BrokenPipe.into()) };
     let read = line.await;

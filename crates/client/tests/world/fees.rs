@@ -103,7 +103,7 @@ impl World {
                 let Network::Starknet(network) = &terms.network else { panic!("{terms:?}") };
                 let sender = Sender { chain_id: felt::from_short_string(network).unwrap(), address: Felt::ONE, calls: None };
                 let shown = self.shown::<StarknetContext>(leg, from, &sender).await?;
-                let context = execution(&sender, &shown.iter().collect::<Vec<_>>(), 15).ok()?;
+                let context = execution(&sender, &shown.iter().collect::<Vec<_>>(), 15, true).ok()?;
                 Quote { context: context.nonce.to_string(), price: Price::Starknet(Box::new(context)) }
             }
             Kind::Solana | Kind::Spl => {
