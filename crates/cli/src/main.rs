@@ -27,6 +27,7 @@ mod init;
 mod input;
 mod interrupt;
 mod key;
+mod lines;
 mod listed;
 mod lists;
 mod matches;

@@ -3,10 +3,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, usage};
@@ -75,7 +72,7 @@ pub(crate) fn line(question: &str, session: &Session) -> Result<Option<String>, 
 /// Does the same, while whatever else runs goes on. The caller may give the question up by dropping the future.
 pub(crate) async fn line_meanwhile(question: &str, session: &Session) -> Result<Option<String>, Failure> {
     session.question(question)?;
-    Ok(answered(&in_background(&LEFT, read_line).await?, session))
+    Ok(answered(&session.lines.read(read_line).await?, session))
 }
 
 fn read_line() -> io::Result<Vec<u8>> {
@@ -93,38 +90,6 @@ fn answered(bytes: &[u8], session: &Session) -> Option<String> {
         return None;
     }
     Some(String::from_utf8_lossy(bytes).trim().to_owned())
-}
-
-/// The line of a thread that reads.
-type Line = oneshot::Receiver<io::Result<Vec<u8>>>;
-
-/// The line that is still read for a question that was given up. Nothing ends such a thread but a line.
-static LEFT: Mutex<Option<Line>> = Mutex::new(None);
-
-/// Reads on a thread of its own. What was typed at a question that was given up is no answer to the next one.
-async fn in_background(left: &Mutex<Option<Line>>, read: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> io::Result<Vec<u8>> {
-    struct Waiting<'l>(Option<Line>, &'l Mutex<Option<Line>>);
-    impl Drop for Waiting<'_> {
-        fn drop(&mut self) {
-            *self.1.lock().unwrap_or_else(PoisonError::into_inner) = self.0.take();
-        }
-    }
-    let before = left.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let still_read = before.and_then(|mut line| matches!(line.try_recv(), Err(oneshot::error::TryRecvError::Empty)).then_some(line));
-    let line = match still_read {
-        Some(line) => line,
-        None => {
-            let (send, line) = oneshot::channel();
-            // Nobody may wait for it any more.
-            thread::Builder::new().spawn(move || drop(send.send(read())))?;
-            line
-        }
-    };
-    let mut waiting = Waiting(Some(line), left);
-    let Some(line) = &mut waiting.0 else { return Err(io::ErrorKind::BrokenPipe.into()) };
-    let read = line.await;
-    waiting.0 = None;
-    read.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
 }
 
 /// Returns whether an answer is a yes: the letter or the word, and nothing else.
@@ -200,13 +165,7 @@ fn asked(count: usize, seconds: u64) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test ends by panicking")]
-
-    use std::pin::pin;
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use tokio::time::timeout;
+    #![allow(clippy::indexing_slicing, reason = "a test ends by panicking")]
 
     use super::*;
 
@@ -214,27 +173,6 @@ mod tests {
     fn only_the_letter_and_the_word_are_a_yes() {
         assert!(["y", "Y", "yes", "YES\n", " y "].into_iter().all(is_yes));
         assert!(["", "n", "no", "j", "ye", "yess", "y y", "true", "1"].into_iter().all(|answer| !is_yes(answer)));
-    }
-
-    /// A question that is given up holds up nothing, and what was typed at it is no answer to the next one.
-    #[test]
-    fn a_question_that_is_given_up_holds_up_and_answers_nothing() {
-        let (left, (typed, line)) = (Mutex::new(None), mpsc::channel::<Vec<u8>>());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let read = move || line.recv().map_err(|_| io::ErrorKind::BrokenPipe.into());
-            assert!(timeout(Duration::from_millis(1), in_background(&left, read)).await.is_err(), "the timer runs");
-            // The thread still reads, now for the next question.
-            let mut next = pin!(in_background(&left, || panic!("two threads read")));
-            assert!(timeout(Duration::ZERO, next.as_mut()).await.is_err());
-            typed.send(b"n\n".to_vec()).unwrap();
-            assert_eq!(next.await.unwrap(), b"n\n");
-            // Typed before the next question was put.
-            let (send, line) = oneshot::channel();
-            send.send(Ok(b"y\n".to_vec())).unwrap();
-            *left.lock().unwrap() = Some(line);
-            assert_eq!(in_background(&left, || Ok(b"n\n".to_vec())).await.unwrap(), b"n\n");
-        });
     }
 
     #[test]

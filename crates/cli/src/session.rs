@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::command::Commands;
 use crate::interrupt::Advice;
+use crate::lines::Lines;
 use crate::show;
 
 /// What every command knows of this run of the program. `main` creates it.
@@ -22,6 +23,7 @@ pub(crate) struct Session {
     /// Command lines for the user to run next.
     pub(crate) commands: Commands,
     advice: Advice,
+    pub(crate) lines: Lines,
     /// What [`warn`](Self::warn) has said.
     warned: Mutex<BTreeSet<String>>,
     /// The number of messages so far.
@@ -46,7 +48,15 @@ struct Summarized<'a> {
 impl Session {
     pub(crate) fn new(json: bool, proxy: Option<String>, root: Command, matches: &ArgMatches) -> Self {
         let commands = Commands::new(root, matches);
-        Self { json, proxy, commands, advice: Advice::default(), warned: Mutex::default(), messages: AtomicUsize::new(0) }
+        Self {
+            json,
+            proxy,
+            commands,
+            advice: Advice::default(),
+            lines: Lines::default(),
+            warned: Mutex::default(),
+            messages: AtomicUsize::new(0),
+        }
     }
 
     /// Sets what is said on Ctrl-C from now on: what may have happened so far, and the command that continues.
