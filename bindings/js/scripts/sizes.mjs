@@ -11,7 +11,7 @@ import { BUILDS, DIST } from "./paths.mjs";
 const REACHED = { all: 961_000, bitcoin: 421_000, evm: 372_000, solana: 352_000, starknet: 367_000, sui: 402_000 };
 
 /** Most bytes of the build with the driver, which is for whole wallets. */
-const SWAP = 1_602_000;
+const SWAP = 1_606_000;
 
 /** Most bytes of the build with the page of an order, receipts and descriptors. */
 const PAGE = 1_111_000;
