@@ -29,12 +29,16 @@ export async function askOnce<T extends Met>(signer: Signer, { orderId, purpose,
   const key = `${orderId} ${purpose}`;
   for (let work = tasks.get(key); work && performance.now() < work.since + LOST; work = tasks.get(key)) {
     const { waiting } = work;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const met = await new Promise<Met | undefined>((hear) => {
       waiting.push({ signal, hear });
       signal.addEventListener("abort", () => hear(undefined), { once: true });
+      timer = setTimeout(() => hear(undefined), work.since + LOST - performance.now());
     });
-    if (signal.aborted) return undefined;
+    clearTimeout(timer);
+    // It may have been heard just before the need was withdrawn, and nobody else says that it was sent.
     if (met && !met.signed) return met as T;
+    if (signal.aborted) return undefined;
   }
   const work: Work = { since: performance.now(), waiting: tasks.get(key)?.waiting ?? [] };
   tasks.set(key, work);

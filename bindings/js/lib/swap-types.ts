@@ -142,8 +142,8 @@ export interface SigningTask {
  * one of its causes, has a code of EIP-1193 or JSON-RPC that says otherwise, or `signOnly` is set: the signer is then not asked again, and the
  * order counts as paid. The text of an error is part of what the owner reads, so it must have no key.
  *
- * It is asked for one purpose of an order once at a time, and counts as lost after ten minutes. Once `signal` is aborted, nobody waits for it:
- * what has opened no prompt yet should then end with `NothingSent`.
+ * It is asked for one purpose of an order once at a time, and counts as lost after ten minutes. Once `signal` is aborted, it should end: with
+ * `NothingSent` if no prompt is open, and with `sent` once that was sent. Until it ends, it is not asked again.
  *
  * @returns `sent` if the wallet has sent the payment, the redemption or the refund by itself, or may have; `again` if something else was done
  *   first, such as an approval, so that the order has to be prepared again, by the same call. Anything else counts only if every signature is

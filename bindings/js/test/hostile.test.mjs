@@ -15,12 +15,12 @@ const TABLE = JSON.parse(readFileSync(join(HERE, "..", "hostile.json"), "utf8"))
 const outfile = join(mkdtempSync(join(tmpdir(), "countersign-hostile-")), "swap.mjs");
 process.on("exit", () => rmSync(join(outfile, ".."), { recursive: true, force: true }));
 const glue = join(HERE, "test", "scripted-glue.mjs");
-const contents = ["swap", "swap-files", "swap-http", "module", "signing", "output", "error"].map((name) => `export * from "./lib/${name}.ts";`).join("\n") + `\nexport * from "countersign-glue";`;
+const contents = ["swap", "swap-files", "swap-http", "module", "signing", "swap-signing", "output", "error"].map((name) => `export * from "./lib/${name}.ts";`).join("\n") + `\nexport * from "countersign-glue";`;
 await build({
   stdin: { contents, resolveDir: HERE, loader: "ts" }, bundle: true, format: "esm", platform: "node", target: "es2022", outfile, logLevel: "error",
   alias: { "countersign-glue": glue }, keepNames: true,
 });
-const { Connections, CountersignError, NothingSent, ORDER, Swaps, eip1193Signer, fileStore, inWholeUnits, loaded, memoryStore, script } = await import(pathToFileURL(outfile));
+const { Connections, CountersignError, NothingSent, ORDER, Swaps, eip1193Signer, fileStore, inWholeUnits, loaded, memoryStore, script, askOnce } = await import(pathToFileURL(outfile));
 loaded({ __wbindgen_start() {}, memory: { buffer: { byteLength: 0 } } });
 
 const NEEDS = {
@@ -296,6 +296,48 @@ test("a signer at work is not asked again for the same", async (context) => {
   } finally {
     script.needs = {};
     await swaps.close();
+  }
+});
+
+/** A need for a signature of `signer`. What was heard of it is in `heard`. */
+function need(signer) {
+  const [abort, ends] = [new AbortController(), []];
+  const it = { abort, ends, heard: [] };
+  const ask = () => new Promise((end) => ends.push(end));
+  askOnce(signer, { orderId: ORDER, purpose: "funding", signal: abort.signal }, ask).then((met) => it.heard.push(met));
+  return it;
+}
+
+test("a signer that counts as lost is asked by who waits, without another need", async (context) => {
+  const begin = setTimeout;
+  const lost = [];
+  context.mock.method(globalThis, "setTimeout", (act, time) => (time > 500_000 ? lost.push(act) : begin(act, time)));
+  const signer = () => {};
+  const needs = [need(signer), need(signer), need(signer)];
+  await settled();
+  assert.deepEqual(needs.map(({ ends }) => ends.length), [1, 0, 0]);
+  const time = performance.now();
+  context.mock.method(performance, "now", () => time + 600_000);
+  for (const act of lost.splice(0)) act();
+  await settled();
+  assert.deepEqual(needs.map(({ ends }) => ends.length), [1, 1, 0]);
+  needs[1].ends[0]({ reply: { sent: true } });
+  await settled();
+  assert.deepEqual(needs.map(({ heard }) => heard), [[], [{ reply: { sent: true } }], [{ reply: { sent: true } }]]);
+});
+
+test("what was sent is heard once, whenever the needs are withdrawn", async () => {
+  for (let moments = 0; moments < 12; moments += 1) {
+    const signer = () => {};
+    const [first, second] = [need(signer), need(signer)];
+    await settled();
+    first.abort.abort();
+    first.ends[0]({ reply: { sent: true } });
+    for (let moment = 0; moment < moments; moment += 1) await undefined;
+    second.abort.abort();
+    await settled();
+    const sent = [first, second].flatMap(({ heard }) => heard).filter((met) => met?.reply.sent);
+    assert.equal(sent.length, 1, `${moments}`);
   }
 });
 

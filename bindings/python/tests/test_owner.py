@@ -9,7 +9,7 @@ import pytest
 
 from countersign_swap import swap
 from countersign_swap.swap import NothingSent
-from scripted import Driven, Scripted, Unsigned, threads, until
+from scripted import Driven, Need, Scripted, Unsigned, threads, until
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +83,16 @@ def test_a_signer_at_work_is_not_asked_again_for_the_same(end: Any) -> None:
         assert driven.is_silent()
         wallet.go.release()
         assert driven.reply() == (last, expected)
+
+
+def test_what_is_begun_at_the_end_asks_no_owner() -> None:
+    wallet = Wallet()
+    asked: List[Any] = []
+    with Driven(signers={"base": wallet}, consent=asked.append) as driven:
+        number = driven.last
+    for detail in ({"kind": "consent"}, {"kind": "sign", "order_id": "a", "purpose": "redemption", "chain": "base", "account": "0x"}):
+        driven.swaps._meet(Need(number, detail, [None]))  # type: ignore[arg-type]
+    assert not asked and not wallet.asked and driven.machine.replies.empty()
 
 
 def test_a_signature_is_for_the_order_that_it_was_asked_for() -> None:

@@ -71,8 +71,10 @@ pub(crate) fn line(question: &str, session: &Session) -> Result<Option<String>, 
 
 /// Does the same, while whatever else runs goes on. The caller may give the question up by dropping the future.
 pub(crate) async fn line_meanwhile(question: &str, session: &Session) -> Result<Option<String>, Failure> {
-    session.question(question)?;
-    Ok(answered(&session.lines.read(read_line).await?, session))
+    let mut open = Open(Some(session));
+    let line = session.lines.read(|| session.question(question), read_line).await;
+    open.0 = None;
+    Ok(answered(&line?, session))
 }
 
 fn read_line() -> io::Result<Vec<u8>> {
@@ -81,12 +83,21 @@ fn read_line() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn answered(bytes: &[u8], session: &Session) -> Option<String> {
-    if bytes.is_empty() {
-        // The cursor is still behind the question. Best effort: a closed stderr is not an error here.
-        if !session.json {
+/// A question without an answer. The cursor is behind it until it is given up.
+struct Open<'s>(Option<&'s Session>);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // Best effort: a closed stderr is not an error here.
+        if self.0.is_some_and(|session| !session.json) {
             let _ = writeln!(io::stderr());
         }
+    }
+}
+
+fn answered(bytes: &[u8], session: &Session) -> Option<String> {
+    if bytes.is_empty() {
+        drop(Open(Some(session)));
         return None;
     }
     Some(String::from_utf8_lossy(bytes).trim().to_owned())

@@ -282,9 +282,11 @@ impl<'n, T: Transport> Connection<'n, T> {
         group.first().map(|one| one.output().clone()).ok_or_else(|| NodeError::NotConnected(self.name.to_owned()))
     }
 
-    /// Reads a subject on which the endpoints must agree, and returns what each of those shows that agree and answer in time.
+    /// Reads a subject on which the endpoints must agree, and returns what each of those shows that agree and answer in time, for the middle
+    /// of it: see [`gather_middle`](countersign_transport::gather_middle).
     pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
-        let quorum = self.gather_all::<M>(subject).await?;
+        let start = |known: &Known| Reader::<M>::new(subject, known);
+        let quorum = countersign_transport::gather_middle(self.nodes, self.transport, &self.nodes.memory, self.name, start).await?;
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
         Ok(group.into_iter().map(|one| one.output().clone()).collect())
     }

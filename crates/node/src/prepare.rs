@@ -1,7 +1,7 @@
 //! Prepares verified orders for signing, with the wallet context that their chains report: nonce, fees, allowance, coins.
 
 use countersign::recover::Recovery;
-use countersign::{Leg, Policy, Signed, Unsigned, Verified};
+use countersign::{Leg, Policy, Role, Signed, Unsigned, Verified};
 use countersign_core::reader::{Submission, Urgency};
 use countersign_transport::Transport;
 
@@ -15,6 +15,14 @@ pub(crate) struct Bid<'p> {
     pub(crate) speed: Speed,
     pub(crate) policy: &'p Policy,
     pub(crate) urgency: Urgency,
+}
+
+impl Bid<'_> {
+    /// Whether the transaction shows a secret that nobody else knows yet. Its price must not be too low: whoever has seen a transaction that is
+    /// never mined has the secret.
+    pub(crate) fn makes_public(&self, role: Role) -> bool {
+        role == Role::Redeem && self.urgency == Urgency::CanWait
+    }
 }
 
 /// Calls a method of the connected chain whose family a state has.

@@ -418,6 +418,27 @@ async fn a_refund_on_arbitrum_has_the_gas_for_its_data() {
     }
 }
 
+/// A sender who cannot pay for all of the gas at a higher price has as much of it as its coins pay for at the lower one.
+#[tokio::test(start_paused = true)]
+async fn a_replacement_on_arbitrum_has_gas_rather_than_a_higher_price() {
+    let [_, refund] = recoveries_on("arbitrum", "arbitrum:wbtc");
+    let ((kept, account), policy) = (sent(&refund, GWEI, 1), Policy::default());
+    for (answers, _, most) in data_gas().into_iter().filter(|(.., most)| *most > 300_000) {
+        let replaced = async |coins: U256| {
+            let nodes = arbitrum(&answers, coins);
+            let submission = nodes.submission("arbitrum", &kept.id, &kept.payload).unwrap();
+            limit(nodes.prepare_replacement(&refund, "arbitrum", &account, &submission, Speed::Fast, &policy).await)
+        };
+        let (_, higher) = replaced(U256::from(COIN)).await.unwrap();
+        let afresh = arbitrum(&answers, U256::from(COIN)).prepare_recovery(&refund, "arbitrum", &account, Speed::Fast, &policy).await;
+        let (_, cap) = limit(afresh).unwrap();
+        assert!(higher > cap, "{higher}, {cap}");
+        for gas in [300_000, most - 1] {
+            assert_eq!(replaced(cap * U256::from(gas)).await, Ok((gas, cap)), "{answers:?}");
+        }
+    }
+}
+
 /// The owner was asked before paying for the coins of the gas that was stated then. If more is stated once the secret is out, the redemption
 /// has the highest limit that its sender can pay.
 #[tokio::test(start_paused = true)]

@@ -63,10 +63,10 @@ where
         Verdict::Falls(_) => quorum.agreed::<E>().is_ok(),
         Verdict::Open(_) => false,
     };
-    gather_until(chains, timer, memory, chain, start, is_answered).await
+    gather_until(chains, timer, memory, chain, start, is_answered, |_| true).await
 }
 
-/// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of a fee. Ends when every endpoint has spoken
+/// Reads from all endpoints of a chain concurrently, for a choice among what they show, as of coins. Ends when every endpoint has spoken
 /// or used up its time, and two seconds after enough endpoints agree.
 ///
 /// # Errors
@@ -79,7 +79,24 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
     chain: &str,
     start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
-    gather_until(chains, timer, memory, chain, start, |_| false).await
+    gather_until(chains, timer, memory, chain, start, |_| false, |_| true).await
+}
+
+/// Does the same for the [middle](countersign_core::reader::median) of what they show, as of a fee. While an even number of endpoints agree, it
+/// waits for the others for their whole time: in the middle of two there is none, so a quick endpoint that lies would decide beside a quick
+/// honest one.
+///
+/// # Errors
+///
+/// The same errors as [`gather`].
+pub async fn gather_middle<R: Drive<Observation: Agree>>(
+    chains: &impl Chains,
+    timer: &impl Transport,
+    memory: &Memory,
+    chain: &str,
+    start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
+) -> Result<Quorum<R::Observation>, GatherError> {
+    gather_until(chains, timer, memory, chain, start, |_| false, |agreed| agreed % 2 == 1).await
 }
 
 async fn gather_until<R: Drive<Observation: Agree>>(
@@ -89,6 +106,7 @@ async fn gather_until<R: Drive<Observation: Agree>>(
     chain: &str,
     start: impl Fn(&Known) -> Result<R, Refusal> + MaybeSend + MaybeSync,
     is_answered: impl Fn(&Quorum<R::Observation>) -> bool + MaybeSend + MaybeSync,
+    is_enough: impl Fn(usize) -> bool + MaybeSend + MaybeSync,
 ) -> Result<Quorum<R::Observation>, GatherError> {
     let endpoints = chains.endpoints(chain).ok_or_else(|| GatherError::NotConnected(chain.to_owned()))?;
     let quorum = Mutex::new(Quorum::new(endpoints.links.iter().map(|link| link.provider.as_str()), endpoints.needed)?);
@@ -98,7 +116,7 @@ async fn gather_until<R: Drive<Observation: Agree>>(
         readings.push((link, Box::new(OneReading { reader: Some(reader), outcome: None, quorum: &quorum })));
     }
     let place = Place { chains, timer, memory, chain };
-    let question = Question { quorum: &quorum, is_answered };
+    let question = Question { quorum: &quorum, is_answered, is_enough };
     // The endpoints of a chain are asked in one span. Each of them has a span of its own in it.
     on_heap(|| listen(place, readings, &question)).instrument(debug_span!("chain", chain)).await;
     drop(question);
@@ -216,17 +234,19 @@ trait Asked: MaybeSync {
     fn standing(&self) -> Standing;
 }
 
-struct Question<'q, O, F> {
+struct Question<'q, O, F, E> {
     quorum: &'q Mutex<Quorum<O>>,
     is_answered: F,
+    /// Whether the others are waited for no longer than the grace if this many agree, which is never too few.
+    is_enough: E,
 }
 
-impl<O: Agree + Remembered, F: Fn(&Quorum<O>) -> bool + MaybeSync> Asked for Question<'_, O, F> {
+impl<O: Agree + Remembered, F: Fn(&Quorum<O>) -> bool + MaybeSync, E: Fn(usize) -> bool + MaybeSync> Asked for Question<'_, O, F, E> {
     fn standing(&self) -> Standing {
         let quorum = self.quorum.lock().unwrap_or_else(PoisonError::into_inner);
         if quorum.is_complete() || (self.is_answered)(&quorum) {
             Standing::Answered
-        } else if quorum.agreed::<()>().is_ok() {
+        } else if quorum.agreed::<()>().is_ok_and(|group| (self.is_enough)(group.len())) {
             Standing::Agreed
         } else {
             Standing::Open

@@ -11,7 +11,7 @@ mod transport;
 
 pub use chains::{BoxChains, ChainEndpoints, Chains, Link, NoChains};
 pub use error::{TransportError, TransportErrorKind};
-pub use gather::{GatherError, gather, gather_all};
+pub use gather::{GatherError, gather, gather_all, gather_middle};
 #[cfg(feature = "http")]
 pub use http::{Http, Timeouts};
 pub use memory::Memory;

@@ -11,7 +11,7 @@ use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Identity, Known, Machine, Observation, Quorum, Reader, Replies, Request, Turn, Verdict,
 };
 use countersign_transport::{
-    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather, gather_all,
+    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather, gather_all, gather_middle,
 };
 use tokio::time::{Instant, sleep};
 
@@ -219,6 +219,26 @@ async fn all_are_heard_that_speak_within_the_grace() {
         let (world, memory, begin) = (World::new(&endpoints, endpoints.len() / 2 + 1), Memory::default(), Instant::now());
         let start = |known: &Known| Reader::<Height>::new(&1, known);
         let quorum = gather_all(&world, &Clock, &memory, "chain", start).await.unwrap();
+        assert_eq!((quorum.heard().count(), begin.elapsed().as_secs()), (heard, limit), "{endpoints:?}");
+    }
+}
+
+/// A third endpoint decides between two, so it is waited for; a fourth one does not decide between three.
+#[tokio::test(start_paused = true)]
+async fn an_even_number_waits_for_who_decides_the_middle() {
+    let slow = |seconds| Endpoint { takes: Some(seconds), height: 101, ..HONEST };
+    let hangs = Endpoint { takes: None, ..HONEST };
+    for (endpoints, heard, limit) in [
+        (vec![HONEST, HONEST, slow(4)], 3, 8),
+        (vec![HONEST, hangs, HONEST], 3, 10),
+        (vec![HONEST, HONEST, HONEST, hangs], 3, 4),
+        (vec![HONEST, HONEST, HONEST, slow(2), hangs], 5, 10),
+        (vec![HONEST, HONEST], 2, 2),
+        (vec![HONEST], 1, 2),
+    ] {
+        let (world, memory, begin) = (World::new(&endpoints, endpoints.len() / 2 + 1), Memory::default(), Instant::now());
+        let start = |known: &Known| Reader::<Height>::new(&1, known);
+        let quorum = gather_middle(&world, &Clock, &memory, "chain", start).await.unwrap();
         assert_eq!((quorum.heard().count(), begin.elapsed().as_secs()), (heard, limit), "{endpoints:?}");
     }
 }

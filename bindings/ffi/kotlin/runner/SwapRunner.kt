@@ -227,7 +227,8 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
         val isAgreed = try {
             owner.consents(order)
         } catch (error: Throwable) {
-            report(error)
+            // A question that is given up is interrupted, which is no fault of the owner's.
+            if (id in running && !isClosed) report(error)
             false
         }
         reply(id, "consent" to isAgreed)

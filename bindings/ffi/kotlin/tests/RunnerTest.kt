@@ -23,6 +23,7 @@ import runner.SwapRunner
 fun runnerTests(): Map<String, () -> Unit> = mapOf(
     "a signer at work is not asked again for the same" to ::asksOnce,
     "a signature is for the order that it was asked for" to ::signsEach,
+    "a question that is given up is no fault of the owner's" to ::reportsNoInterruption,
     "no message of an HTTP client is passed on" to ::hidesUrls,
     "what can contain a secret is not printed" to ::printsNoSecret,
 )
@@ -153,6 +154,34 @@ private fun signsEach() {
             wallet.go.release()
             equal(machine.replies(1), listOf("""($id, {"signed":true})"""), "replies")
         }
+    }
+}
+
+private fun reportsNoInterruption() {
+    val (reported, asked) = LinkedBlockingQueue<String>() to Semaphore(0)
+    val owner = object : Owner by SlowWallet({ true }) {
+        override fun consents(order: JsonObject): Boolean {
+            asked.release()
+            if (order.has("fails")) throw IllegalStateException("no dialog")
+            Thread.sleep(30_000)
+            return true
+        }
+    }
+    Thread.setDefaultUncaughtExceptionHandler { _, error -> reported += "${error.message}" }
+    try {
+        run(owner) { machine, wake ->
+            machine.needs(1u, """{"kind": "consent"}""")
+            wake()
+            check(asked.tryAcquire(10, TimeUnit.SECONDS))
+            machine.withdraws(1u)
+            machine.needs(2u, """{"kind": "consent", "fails": true}""")
+            wake()
+            equal(machine.replies(2), listOf("""(1, {"consent":false})""", """(2, {"consent":false})"""), "replies")
+            equal(reported.poll(10, TimeUnit.SECONDS), "no dialog", "reported")
+            equal(reported.poll(100, TimeUnit.MILLISECONDS), null, "reported")
+        }
+    } finally {
+        Thread.setDefaultUncaughtExceptionHandler(null)
     }
 }
 

@@ -760,6 +760,9 @@ class Swaps:
         """Does what is needed, and hands over the reply. What goes wrong is a reply, too: a need that stays open is a swap that hangs."""
         detail = json.loads(need.detail)
         kind = detail["kind"]
+        if kind in ("consent", "sign") and (self._closed or self._failure is not None):
+            # Nobody hears the answer, so no owner is asked.
+            return
         reply: Optional[Change]
         body = None
         try:

@@ -3,7 +3,7 @@
 use bitcoin::Amount;
 use bitcoin::FeeRate as PerWeight;
 use countersign_core::Refusal;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
+use countersign_core::reader::{self, Agree, Fault, Identity, Known, Machine, Replies, Request, Turn};
 
 use super::{OnChain, esplora, rpc};
 use crate::transaction::FeeRate;
@@ -31,7 +31,7 @@ pub struct FeeQuote {
 impl Agree for FeeQuote {
     type Key = ();
 
-    /// Estimates differ between honest endpoints: see [`median`].
+    /// Estimates differ between honest endpoints: see [`middle`].
     fn key(&self) {}
 }
 
@@ -48,12 +48,12 @@ impl FeeQuote {
     }
 }
 
-/// Returns the quote in the [middle](countersign_core::reader::median); `None` of none. A single endpoint of three can neither raise nor
-/// lower a fee beyond what the others show.
+/// Returns the quote in the [middle](reader::middle); `None` of none. A single endpoint of three can neither raise nor lower a fee beyond what
+/// the others show.
 #[must_use]
-pub fn median(quotes: &[FeeQuote]) -> Option<FeeQuote> {
+pub fn middle(quotes: &[FeeQuote], makes_public: bool) -> Option<FeeQuote> {
     let rates = quotes.iter().enumerate().map(|(place, quote)| (per_thousand(quote.rate()), place));
-    let (_, place) = countersign_core::reader::median(rates)?;
+    let (_, place) = reader::middle(makes_public, rates)?;
     quotes.get(place).copied()
 }
 

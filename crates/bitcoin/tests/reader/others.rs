@@ -62,7 +62,7 @@ fn quote(estimate: &str, floor: &str) -> FeeQuote {
 
 #[test]
 fn one_endpoint_does_not_set_a_fee() {
-    let rate = |quotes: &[FeeQuote]| fees::median(quotes).map(|quote| quote.rate().to_string());
+    let rate = |quotes: &[FeeQuote]| fees::middle(quotes, false).map(|quote| quote.rate().to_string());
     let honest = [quote("7.5", ""), quote("8", "3")];
     for lie in [quote("900", ""), quote("0.1", ""), quote("", "900"), quote("18446744073709551615", "0"), FeeQuote::default()] {
         for place in 0..3 {
@@ -73,6 +73,8 @@ fn one_endpoint_does_not_set_a_fee() {
         }
     }
     assert_eq!(rate(&[quote("9", ""), quote("4", "")]).as_deref(), Some("4"), "the lower one of two");
+    let revealing = fees::middle(&[quote("9", ""), quote("4", "")], true).map(|quote| quote.rate().to_string());
+    assert_eq!(revealing.as_deref(), Some("9"), "the higher one, for what makes a secret public");
     assert_eq!(rate(&[]), None);
 }
 

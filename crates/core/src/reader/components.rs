@@ -47,6 +47,12 @@ pub fn high_median<T: Ord>(shown: impl IntoIterator<Item = T>) -> Option<T> {
     sort::nth(shown, middle, T::cmp)
 }
 
+/// Returns the [higher median](high_median) for what makes a secret public, and the [`median`] for everything else.
+#[must_use]
+pub fn middle<T: Ord>(makes_public: bool, shown: impl IntoIterator<Item = T>) -> Option<T> {
+    if makes_public { high_median(shown) } else { median(shown) }
+}
+
 /// Returns the lowest price with which nodes let a transaction take the place of one that offers `price`: 10 % more, rounded up.
 #[must_use]
 pub const fn outbid(price: u128) -> u128 {

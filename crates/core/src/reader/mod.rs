@@ -38,7 +38,7 @@ use std::fmt;
 pub use answer::{Answer, Failure, FailureKind, Replies, Reply, RpcError};
 pub use ask::{Ask, Equal, Judged, Question};
 pub use broadcast::{Broadcast, NotTaken, Sending};
-pub use components::{OVERDUE_MULTIPLE, high_median, median, newest_first, outbid, overdue_limit, rebid};
+pub use components::{OVERDUE_MULTIPLE, high_median, median, middle, newest_first, outbid, overdue_limit, rebid};
 pub use fate::{Fate, FateOf, Trace, Tracing};
 pub use fault::{Fault, FaultCode};
 pub use funds::{Expense, check_allowance, check_balance, check_low_fee, check_worth};

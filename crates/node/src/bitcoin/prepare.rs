@@ -73,11 +73,12 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(warned(self.build(recovery, account, &spendable, rate, per_thousand(rate), bid.policy)?, is_lowered))
     }
 
-    /// Returns the median of the fee rates, and whether the limit of the policy is paid instead. A rate above the policy is refused when the
+    /// Returns the middle of the fee rates, and whether the limit of the policy is paid instead. A rate above the policy is refused when the
     /// transaction is built, which shows what it costs. A redemption pays at least what every node relays, because all of them see its secret.
     async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
-        let (median, limit) = (self.median_fee_rate(bid.speed).await?.rate, FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
-        let asked = if recovery.role() == Role::Redeem { higher(median, self.chain.min_fee_rate()) } else { median };
+        let (role, limit) = (recovery.role(), FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
+        let shown = self.shown_fee_rate(bid.speed, bid.makes_public(role)).await?.rate;
+        let asked = if role == Role::Redeem { higher(shown, self.chain.min_fee_rate()) } else { shown };
         let offered = bid.urgency.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
         let is_lowered = offered < per_thousand(asked).to_sat().into();
         Ok((if is_lowered { limit } else { asked }, is_lowered))

@@ -123,14 +123,15 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if too few
     /// endpoints answer.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let estimate = self.median_fee_rate(speed).await?;
+        let estimate = self.shown_fee_rate(speed, false).await?;
         estimate.rate.check(policy.bitcoin.fee_rate, "/fee_rate")?;
         Ok(estimate)
     }
 
-    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy.
-    pub(super) async fn median_fee_rate(&self, speed: Speed) -> Result<FeeEstimate, NodeError> {
-        self.estimate(fees::median(&self.quotes(speed).await?))
+    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy. For what `makes_public` a secret, of an even
+    /// number of endpoints the higher one of the two in the middle counts.
+    pub(super) async fn shown_fee_rate(&self, speed: Speed, makes_public: bool) -> Result<FeeEstimate, NodeError> {
+        self.estimate(fees::middle(&self.quotes(speed).await?, makes_public))
     }
 
     async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {

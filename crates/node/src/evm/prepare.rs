@@ -74,7 +74,11 @@ impl<T: Transport> EvmChain<'_, T> {
         let first = limits.first().copied().unwrap_or_default();
         let mut outcome = Err(self.not_connected());
         for least in limits {
-            let coins = if least < first { self.balance(sender, None).await.unwrap_or_default() } else { U256::ZERO };
+            // The cheapest fees, which come last, leave the most gas.
+            let (coins, offers) = match least < first {
+                true => (self.balance(sender, None).await.unwrap_or_default(), offers.split_at(offers.len().saturating_sub(1)).1),
+                false => (U256::ZERO, offers),
+            };
             for calls in offers {
                 let price = fees::cap(calls.fees).min(self.limit(bid.policy));
                 let paid = coins.checked_div(U256::from(price)).unwrap_or_default().saturating_to();

@@ -11,7 +11,7 @@ use countersign::evm::reader::{
 use countersign::evm::recover::{Recovery, gas_limit};
 use countersign::evm::{Fees, TxContext};
 use countersign::{Policy, Role, trust::Contract};
-use countersign_core::reader::{Urgency, high_median, median};
+use countersign_core::reader::{high_median, median};
 use countersign_transport::Transport;
 
 use super::EvmChain;
@@ -89,7 +89,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// is tried, and the one of a chain that does not charge data as gas.
     pub(super) async fn recovery_gas(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<Vec<u64>, NodeError> {
         let (htlc, policy) = (recovery.contract(), bid.policy);
-        if recovery.terms().role == Role::Redeem && bid.urgency == Urgency::CanWait {
+        if bid.makes_public(recovery.terms().role) {
             return Ok(vec![gas_limit(policy, self.data_gas(htlc).await?)?]);
         }
         let stated = self.stated_data_gas(htlc).await.unwrap_or_else(|_| vec![USUAL_DATA_GAS]);
@@ -120,7 +120,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for. One that
     /// makes the secret public has the fees of [`fees::revealing_levels`].
     pub(super) async fn redemption_calls(&self, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<Vec<TxContext>, NodeError> {
-        let levels = if bid.urgency == Urgency::CanWait { fees::revealing_levels } else { fees::levels };
+        let levels = if bid.makes_public(Role::Redeem) { fees::revealing_levels } else { fees::levels };
         let mut shown = self.shown(sender).await?;
         let stuck_at = shown.mined_nonce;
         let mut looks = if is_overdue { 0 } else { MAX_FEE_READS };

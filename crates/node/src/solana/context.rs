@@ -24,6 +24,11 @@ impl<T: Transport> SolanaChain<'_, T> {
     ///
     /// Returns [`NodeError`] if too few endpoints answer, or if they show no such blockhash.
     pub async fn context(&self, written: &[Address], speed: Speed) -> Result<TxContext, NodeError> {
+        self.priced(written, speed, false).await
+    }
+
+    /// Reads the context for a transaction that `makes_public` a secret, or does not.
+    pub(super) async fn priced(&self, written: &[Address], speed: Speed, makes_public: bool) -> Result<TxContext, NodeError> {
         let percentile = match speed {
             Speed::Slow => 25,
             Speed::Normal => 50,
@@ -32,7 +37,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         let query = ContextQuery::new(self.connection.network, written, percentile);
         let offers = self.connection.all_agreed::<reader::Context>(&query).await?;
         let needed = self.connection.needed();
-        wallet_context(&offers, usize::try_from(needed).unwrap_or(usize::MAX)).ok_or_else(|| {
+        wallet_context(&offers, usize::try_from(needed).unwrap_or(usize::MAX), makes_public).ok_or_else(|| {
             let detail = "; they show no recent blockhash in common".to_owned();
             NodeError::Disagree { agreed: 1, needed, detail }
         })

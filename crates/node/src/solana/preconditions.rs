@@ -38,6 +38,6 @@ impl<T: Transport> SolanaChain<'_, T> {
 
     /// Returns the highest fee of a redemption that `payer` sends now, in lamports.
     async fn redemption_fee(&self, payer: Address, end: &End<'_>) -> Result<u64, NodeError> {
-        Ok(max_fee(self.context(&[payer], end.bid.speed).await?.priority_fee, end.bid.policy)?)
+        Ok(max_fee(self.priced(&[payer], end.bid.speed, true).await?.priority_fee, end.bid.policy)?)
     }
 }

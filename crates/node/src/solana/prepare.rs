@@ -117,7 +117,8 @@ impl<T: Transport> SolanaChain<'_, T> {
         if found.new_token_account.is_some() {
             recovery = recovery.with_token_account();
         }
-        let mut context = self.context(&[payer, recovery.swap_account()], bid.speed).await?;
+        let makes_public = bid.makes_public(recovery.terms().role);
+        let mut context = self.priced(&[payer, recovery.swap_account()], bid.speed, makes_public).await?;
         let shown = context.priority_fee.map_or(0, |fee| u128::from(fee.compute_unit_price));
         // No node requires that a replacement pays more.
         let asked = before.map_or(shown, |before| {

@@ -2,8 +2,8 @@
 
 use countersign::starknet::reader::{self, Amount, AmountQuery, Context, Intended, Preflight, PreflightCheck, STRK, Sender};
 use countersign::starknet::{ApprovalStep, Call as ContractCall, Felt, TxContext, UnsignedOrder, VerifiedOrder};
-use countersign::{Policy, Refusal, U256, trust::Contract};
-use countersign_core::reader::{Judged, Observation, Urgency};
+use countersign::{Policy, Role, U256, trust::Contract};
+use countersign_core::reader::{Judged, Urgency};
 use countersign_transport::Transport;
 
 use super::{StarknetChain, parse};
@@ -35,11 +35,9 @@ impl<T: Transport> StarknetChain<'_, T> {
             Speed::Fast => 20,
         };
         let sender = Sender { chain_id: self.chain_id, address: sender, calls: calls.map(<[_]>::to_vec) };
-        let quorum = self.connection.gather_all::<Context>(&sender).await?;
-        let group = quorum.agreed().map_err(|doubt| self.connection.doubt::<Refusal>(doubt))?;
-        let costs: Vec<_> = group.into_iter().map(Observation::output).collect();
-        let makes_public = sender.calls.is_none() && bid.urgency == Urgency::CanWait;
-        let execution = reader::execution(&sender, &costs, tenths, makes_public)?;
+        let costs = self.connection.all_agreed::<Context>(&sender).await?;
+        let role = if sender.calls.is_none() { Role::Redeem } else { Role::Refund };
+        let execution = reader::execution(&sender, &costs.iter().collect::<Vec<_>>(), tenths, bid.makes_public(role))?;
         match reader::check_fee(&execution, bid.policy) {
             Ok(()) => Ok((execution, false)),
             Err(_) if bid.urgency == Urgency::SecretIsOut => Ok((reader::at_limit(execution, bid.policy), true)),

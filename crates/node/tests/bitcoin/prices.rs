@@ -19,10 +19,10 @@ pub(super) const HOSTS: [&str; 3] = ["a.example", "b.example", "rpc.example"];
 
 /// Three endpoints: two Esplora servers and a node's own RPC. The honest ones show 10 or 12 sat/vB, whatever the target. The one at this
 /// place shows something else.
-pub(super) fn servers(ledger: &Shared, liar: Option<(usize, &Lie)>) -> Servers {
-    let mut servers = Servers::default();
+pub(super) fn servers<'l>(ledger: &Shared, liars: impl IntoIterator<Item = (usize, &'l Lie)>) -> Servers {
+    let (mut servers, liars) = (Servers::default(), liars.into_iter().collect::<Vec<_>>());
     for (place, host) in HOSTS.into_iter().enumerate() {
-        let lie = liar.filter(|(other, _)| *other == place).map(|(_, lie)| lie.clone());
+        let lie = liars.iter().find(|(other, _)| *other == place).map(|(_, lie)| Lie::clone(lie));
         servers = servers.with(host, ledger).lying(host, move |path, answer| match &lie {
             Some(Lie::Silent) => Err(TransportErrorKind::Timeout),
             Some(Lie::Status(status)) => Ok((*status, answer.1)),
@@ -112,6 +112,19 @@ async fn each_fee_rate_is_a_quorums_own_at_every_stage() {
                 let found = paid(&servers(&ledger, Some((place, &lie))), stage, &first).await;
                 assert!(found.is_some_and(|rate| (10..=12).contains(&rate)), "{stage:?}, {lie:?} at {place}: {found:?}");
             }
+        }
+    }
+}
+
+/// Where one of three endpoints is silent, another one does not lower the rate of what makes a secret public.
+#[tokio::test(start_paused = true)]
+async fn of_two_endpoints_none_lowers_the_rate_of_a_redemption() {
+    let (ledger, _, first) = funded();
+    for (silent, liar) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        for lie in [json!(0.1), json!(1)].map(Lie::Rate) {
+            let servers = servers(&ledger, [(silent, &Lie::Silent), (liar, &lie)]);
+            let found = paid(&servers, Stage::Redemption, &first).await;
+            assert!(found.is_some_and(|rate| (10..=12).contains(&rate)), "{lie:?} at {liar}: {found:?}");
         }
     }
 }

@@ -50,13 +50,17 @@ fn lies() -> Vec<(String, Lie)> {
 }
 
 fn connected(liar: Option<usize>, lie: Lie) -> Nodes<Front> {
+    among(3, liar, lie)
+}
+
+fn among(endpoints: usize, liar: Option<usize>, lie: Lie) -> Nodes<Front> {
     let (_, swap) = swap_of(&terms(FORM).destination);
     let chain = settled(FORM, 1_000_000_000).at(INITIATED + swap.timelock + 1, NOW);
     let chain = Chain { fees: vec![5_000; 150], ..chain };
     let told = move |host: &str, method: &str, params: &Value| {
         (liar.map(|place| HOSTS[place]) == Some(host)).then(|| lie(method, params)).flatten()
     };
-    nodes(chain.lying(told), 3, FORM)
+    nodes(chain.lying(told), endpoints, FORM)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,6 +117,18 @@ async fn the_blockhash_and_the_price_are_a_quorums_own_at_every_stage() {
                 assert_eq!(lied.ok(), Some(honest), "{stage:?}, {what}, endpoint {place}");
             }
         }
+    }
+}
+
+/// Where one of three endpoints is silent, another one does not lower the price of what makes a secret public.
+#[tokio::test(start_paused = true)]
+async fn of_two_endpoints_none_lowers_the_price_of_a_redemption() {
+    let kept = sent(5_000).await;
+    for liar in 0..2 {
+        let free = json!(vec![json!({"slot": 1, "prioritizationFee": 0}); 150]);
+        let lie: Lie = Box::new(move |method, _| (method == "getRecentPrioritizationFees").then(|| free.clone()));
+        let (_, _, price) = context(&among(2, Some(liar), lie), Stage::Redemption, &kept).await.unwrap();
+        assert_eq!(price, 5_000, "endpoint {liar}");
     }
 }
 

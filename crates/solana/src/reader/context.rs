@@ -8,7 +8,7 @@ use std::fmt;
 
 use countersign_core::chains::Network;
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request, median};
+use countersign_core::reader::{Agree, Ask, Fault, Identity, Known, Question, Replies, Reply, Request, median, middle};
 use countersign_core::{Code, Refusal, sort};
 use solana_hash::Hash;
 
@@ -98,12 +98,12 @@ fn price(cursor: &Cursor<'_, '_>, percentile: usize) -> Result<u64, Refusal> {
     Ok(sort::nth(fees, place, Ord::cmp).unwrap_or_default())
 }
 
-/// Returns the wallet context with the newest blockhash that `needed` endpoints show among their newest [`MAX_AGE`], and with the medians
-/// of the block heights and the prices. If the price is 0, no fee is set. `None` if too few endpoints show the same blockhash.
+/// Returns the wallet context with the newest blockhash that `needed` endpoints show among their newest [`MAX_AGE`], with the median of the
+/// block heights, and with the [middle] of the prices. If the price is 0, no fee is set. `None` if too few endpoints show the same blockhash.
 ///
 /// How long the blockhash is valid follows from its place in their lists, not from what one of them states.
 #[must_use]
-pub fn wallet_context(offers: &[Offer], needed: usize) -> Option<TxContext> {
+pub fn wallet_context(offers: &[Offer], needed: usize, makes_public: bool) -> Option<TxContext> {
     let age = |offer: &Offer, hash: &Hash| offer.blockhashes.iter().position(|one| one == hash);
     let mut newest: Option<(usize, Hash)> = None;
     for hash in offers.iter().flat_map(|offer| &offer.blockhashes) {
@@ -119,7 +119,7 @@ pub fn wallet_context(offers: &[Offer], needed: usize) -> Option<TxContext> {
     let block_height = median(offers.iter().map(|offer| offer.block_height))?;
     let last_valid = block_height.saturating_add(LIFE).saturating_sub(u64::try_from(age).unwrap_or(LIFE));
     let context = TxContext::new().with_blockhash(blockhash).with_block_heights(block_height, last_valid);
-    Some(match median(offers.iter().map(|offer| offer.price))? {
+    Some(match middle(makes_public, offers.iter().map(|offer| offer.price))? {
         0 => context,
         price => context.with_priority_fee(PriorityFee::new(price)),
     })

@@ -141,7 +141,7 @@ fn the_price_is_the_one_at_the_percentile() {
     let price = |fees: Vec<u64>, percentile: usize| {
         let chain = Chain { fees, ..empty() };
         let offer = drive_on::<Context>(&ContextQuery::new(&devnet(), &[], percentile), &chain).outcome.unwrap().into_output();
-        wallet_context(&[offer], 1).unwrap().priority_fee.map(|fee| fee.compute_unit_price)
+        wallet_context(&[offer], 1, false).unwrap().priority_fee.map(|fee| fee.compute_unit_price)
     };
     let fees: Vec<_> = (51..=100).chain((1..=50).rev()).collect();
     for (percentile, expected) in [(0, 1), (25, 26), (50, 51), (90, 91), (99, 100), (100, 100), (usize::MAX, 100)] {

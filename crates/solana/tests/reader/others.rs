@@ -225,17 +225,19 @@ fn a_wallet_context_is_the_quorums_own() {
     let (low, liar, high) =
         (offer(&behind(1), 1_000, 10), offer(&[Hash::new_from_array([2; 32])], 5, 9_999_999), offer(&behind(0), 1_001, 12));
     for offers in [[&liar, &low, &high], [&low, &liar, &high], [&high, &low, &liar]] {
-        let context = wallet_context(&offers.map(Clone::clone), 2).unwrap();
+        let context = wallet_context(&offers.map(Clone::clone), 2, false).unwrap();
         assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(12));
         // The endpoint that is ahead has one more block, so 149 of the 150 are left.
         assert_eq!((context.block_height, context.last_valid_block_height), (Some(1_000), Some(1_149)));
         assert_eq!(context.recent_blockhash, Some(older_blockhash(1)));
     }
-    let context = wallet_context(&[low.clone(), high.clone()], 2).unwrap();
+    let context = wallet_context(&[low.clone(), high.clone()], 2, false).unwrap();
     assert_eq!(context.priority_fee.map(|fee| fee.compute_unit_price), Some(10), "the lower one of two");
-    assert_eq!(wallet_context(&[low, liar], 2), None);
-    assert_eq!(wallet_context(&[offer(&behind(0), 1_000, 0)], 1).unwrap().priority_fee, None);
-    assert_eq!(wallet_context(&[], 1), None);
+    let revealing = wallet_context(&[low.clone(), high.clone()], 2, true).unwrap();
+    assert_eq!(revealing.priority_fee.map(|fee| fee.compute_unit_price), Some(12), "the higher one, for what makes a secret public");
+    assert_eq!(wallet_context(&[low, liar], 2, false), None);
+    assert_eq!(wallet_context(&[offer(&behind(0), 1_000, 0)], 1, false).unwrap().priority_fee, None);
+    assert_eq!(wallet_context(&[], 1, false), None);
 }
 
 /// A blockhash that is about to expire is valid everywhere. A transaction with it would expire on its way.
@@ -246,11 +248,11 @@ fn most_of_the_life_of_a_blockhash_is_left() {
     for (age, is_used) in [(last, true), (last + 1, false), (149, false)] {
         let liar = offer(&[older_blockhash(age)], 1_000, 0);
         // Beside one honest endpoint, an old blockhash is the only one in common.
-        let found = wallet_context(&[liar.clone(), newest(0)], 2).map(|context| context.recent_blockhash);
+        let found = wallet_context(&[liar.clone(), newest(0)], 2, false).map(|context| context.recent_blockhash);
         assert_eq!(found, is_used.then(|| Some(older_blockhash(age))), "{age}");
         // Two honest ones have a newer one.
         for offers in [[liar.clone(), newest(0), newest(0)], [newest(0), liar.clone(), newest(2)], [newest(2), newest(0), liar]] {
-            let context = wallet_context(&offers, 2).unwrap();
+            let context = wallet_context(&offers, 2, false).unwrap();
             let newer = [older_blockhash(0), older_blockhash(2)].map(Some);
             assert!(newer.contains(&context.recent_blockhash), "{age}: {context:?}");
             assert!(context.last_valid_block_height >= Some(1_000 + 100));

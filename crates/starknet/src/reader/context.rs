@@ -1,7 +1,7 @@
 //! What a transaction of an account needs: nonce and resource bounds.
 
 use countersign_core::json::Cursor;
-use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, high_median, median, outbid, rebid};
+use countersign_core::reader::{Agree, Fault, Identity, Known, Machine, Replies, Request, Turn, middle, outbid, rebid};
 use countersign_core::{Code, Policy, Refusal, TypedValue, U256};
 use serde_json::json;
 use starknet_types_core::felt::Felt;
@@ -61,8 +61,8 @@ impl Agree for Costs {
 }
 
 /// Returns the nonce and the resource bounds to sign with, from the costs that agreeing endpoints show, whatever the policy allows: the
-/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [median] of its own. For what makes a
-/// secret public, it is the [higher median](high_median): it bounds what is paid, and a bound that a single endpoint has lowered would show
+/// amounts, and the prices of the newest block times `tenths / 10`. Each amount and each price is the [middle] of its own. For what makes a
+/// secret public, that is the higher one of two: it bounds what is paid, and a bound that a single endpoint has lowered would show
 /// the secret in a transaction that is never mined. Once the secret is out, a bound that one has raised could be more than the sender has.
 ///
 /// # Errors
@@ -72,11 +72,7 @@ pub fn execution(sender: &Sender, all: &[&Costs], tenths: u128, makes_public: bo
     let amounts = all.iter().map(|costs| costs.amounts.clone()).collect::<Result<Vec<_>, _>>()?;
     let bound = |amount: fn(&Amounts) -> u64, price: fn(&Prices) -> u128| {
         let (amounts, prices) = (amounts.iter().map(amount), all.iter().map(|costs| price(&costs.prices)));
-        let (amount, price) = match makes_public {
-            false => (median(amounts)?, median(prices)?),
-            true => (high_median(amounts)?, high_median(prices)?),
-        };
-        Some(ResourceBound::new(amount, price.saturating_mul(tenths).div_ceil(10)))
+        Some(ResourceBound::new(middle(makes_public, amounts)?, middle(makes_public, prices)?.saturating_mul(tenths).div_ceil(10)))
     };
     let bounds = || {
         Some(ResourceBounds::new(
