@@ -35,13 +35,14 @@ writeStamp();
 
 try {
   const bindgen = await wasmBindgen();
+  let finished = Promise.resolve();
   for (const name of wanted) {
     await compile(name, bindgen);
-    await link(name);
-    if (name === wanted[0]) await declarations(name);
-    if (isOwn(name)) console.log(`${name}: ${Math.round(measure([name])[0].gzip / 1000)} kB with gzip`);
-    made.add(lineOf(name));
+    // wasm-opt has one thread, and cargo ends with one, so each build is finished while the next one is compiled.
+    finished = finish(name, finished);
+    finished.catch(() => {});
   }
+  await finished;
   await adapters();
   writeStamp();
 } catch (error) {
@@ -60,7 +61,17 @@ function isOwn(name) {
   return LARGER.includes(kind) && families.length > 0 && families.every((family) => FAMILIES.includes(family));
 }
 
-/** Compiles the crate with the families of a build, and makes the module small. */
+/** Makes a module small and bundles its JavaScript, once that of the build `before` is done. */
+async function finish(name, before) {
+  await before;
+  await shrink(name);
+  await link(name);
+  if (name === wanted[0]) await declarations(name);
+  if (isOwn(name)) console.log(`${name}: ${Math.round(measure([name])[0].gzip / 1000)} kB with gzip`);
+  made.add(lineOf(name));
+}
+
+/** Compiles the crate with the families of a build. */
 async function compile(name, bindgen) {
   const only = ["--no-default-features", "--features", name.replaceAll("+", ",")];
   const families = name === "all" ? [] : LARGER.includes(name) ? ["--features", name] : only;
@@ -71,6 +82,9 @@ async function compile(name, bindgen) {
   await step(`${name}: cargo build`, join(ROOT, ".ci", "wasm"), [join(ROOT, ".ci", "release-cargo"), ...args], env);
   const made = join(targetFolder(), TARGET, "release", "countersign_js.wasm");
   await step(`${name}: wasm-bindgen`, bindgen, [made, "--target", "web", "--out-dir", join(WORK, name), "--out-name", "countersign"]);
+}
+
+async function shrink(name) {
   mkdirSync(join(DIST, name), { recursive: true });
   // Never --all-features: it emits imports that browsers refuse. --low-memory-unused is sound because the lowest kilobyte of memory is
   // the end of the stack and contains no data. Sorting functions by name puts similar ones next to each other, so that gzip saves 2 %.
