@@ -18,6 +18,7 @@ use countersign_transport::{ChainEndpoints, Chains, Link, MaybeSend, MaybeSync, 
 use crate::config::{Endpoints, NodeConfig};
 use crate::endpoint::{Caller, Endpoint};
 use crate::error::NodeError;
+use crate::prepare::Stakes;
 
 /// Connections to the configured chains.
 ///
@@ -283,10 +284,19 @@ impl<'n, T: Transport> Connection<'n, T> {
     }
 
     /// Reads a subject on which the endpoints must agree, and returns what each of those shows that agree and answer in time, for the middle
-    /// of it: see [`gather_middle`](countersign_transport::gather_middle).
-    pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(&self, subject: &M::Subject) -> Result<Vec<M::Output>, NodeError> {
-        let start = |known: &Known| Reader::<M>::new(subject, known);
-        let quorum = countersign_transport::gather_middle(self.nodes, self.transport, &self.nodes.memory, self.name, start).await?;
+    /// of it. Once a secret is out, an even number waits for the others: see [`gather_middle`](countersign_transport::gather_middle).
+    pub(crate) async fn all_agreed<M: Machine<Output: Agree>>(
+        &self,
+        subject: &M::Subject,
+        stakes: Stakes,
+    ) -> Result<Vec<M::Output>, NodeError> {
+        let quorum = match stakes {
+            Stakes::Time | Stakes::Secret => self.gather_all::<M>(subject).await?,
+            Stakes::Funds => {
+                let start = |known: &Known| Reader::<M>::new(subject, known);
+                countersign_transport::gather_middle(self.nodes, self.transport, &self.nodes.memory, self.name, start).await?
+            }
+        };
         let group = quorum.agreed().map_err(|doubt| self.doubt::<NodeError>(doubt))?;
         Ok(group.into_iter().map(|one| one.output().clone()).collect())
     }

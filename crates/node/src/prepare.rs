@@ -17,11 +17,31 @@ pub(crate) struct Bid<'p> {
     pub(crate) urgency: Urgency,
 }
 
+/// What the price of a transaction decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stakes {
+    /// It is a payment or a refund. Too low a price is raised once it is overdue.
+    Time,
+    /// It shows a secret that nobody else knows yet. Whoever has seen one that is never mined has the secret.
+    Secret,
+    /// Its secret is out already, so it has to be mined in time. Some seconds are less than a price that one endpoint has chosen.
+    Funds,
+}
+
+impl Stakes {
+    /// Whether of two prices in the middle the higher one counts.
+    pub(crate) fn makes_public(self) -> bool {
+        self == Self::Secret
+    }
+}
+
 impl Bid<'_> {
-    /// Whether the transaction shows a secret that nobody else knows yet. Its price must not be too low: whoever has seen a transaction that is
-    /// never mined has the secret.
-    pub(crate) fn makes_public(&self, role: Role) -> bool {
-        role == Role::Redeem && self.urgency == Urgency::CanWait
+    pub(crate) fn stakes(&self, role: Role) -> Stakes {
+        match (role, self.urgency) {
+            (Role::Redeem, Urgency::CanWait) => Stakes::Secret,
+            (Role::Redeem, Urgency::SecretIsOut) => Stakes::Funds,
+            _ => Stakes::Time,
+        }
     }
 }
 

@@ -82,9 +82,9 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
     gather_until(chains, timer, memory, chain, start, |_| false, |_| true).await
 }
 
-/// Does the same for the [middle](countersign_core::reader::median) of what they show, as of a fee. While an even number of endpoints agree, it
-/// waits for the others for their whole time: in the middle of two there is none, so a quick endpoint that lies would decide beside a quick
-/// honest one.
+/// Does the same for the [middle](countersign_core::reader::median) of what they show, as of a price that must not be a liar's. While an even
+/// number of endpoints agree, it waits for the others for their whole time: two have no middle, so that beside one quick honest endpoint, a
+/// quick one that lies would decide.
 ///
 /// # Errors
 ///

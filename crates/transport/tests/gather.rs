@@ -11,7 +11,8 @@ use countersign_core::reader::{
     Agree, Answer, Doubt, FailureKind, Fault, Identity, Known, Machine, Observation, Quorum, Reader, Replies, Request, Turn, Verdict,
 };
 use countersign_transport::{
-    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather, gather_all, gather_middle,
+    ChainEndpoints, Chains, GatherError, Memory, NoChains, Request as Http, Response, Transport, TransportError, gather, gather_all,
+    gather_middle,
 };
 use tokio::time::{Instant, sleep};
 

@@ -11,7 +11,7 @@ use countersign_client::countersign::solana::reader::{Context as SolanaContext, 
 use countersign_client::countersign::starknet::reader::{Context as StarknetContext, Sender, execution, raised};
 use countersign_client::countersign::starknet::{Felt, InvokeTransaction, ResourceBounds, TxContext, felt};
 use countersign_client::countersign::{Leg, chains::Network, evidence::HtlcTerms};
-use countersign_transport::{Memory, gather_middle};
+use countersign_transport::{Memory, gather_all};
 
 use super::kinds::Kind;
 use super::{World, Worlds, place_of};
@@ -86,7 +86,7 @@ impl World {
             return Some(vec![reader.finish().unwrap().into_output()]);
         };
         let start = |known: &Known| Reader::<M>::new(subject, known);
-        let quorum = gather_middle(worlds, worlds, &Memory::default(), &self.terms(leg).chain, start).await.unwrap();
+        let quorum = gather_all(worlds, worlds, &Memory::default(), &self.terms(leg).chain, start).await.unwrap();
         Some(quorum.agreed::<()>().ok()?.into_iter().map(|one| one.output().clone()).collect())
     }
 
@@ -108,14 +108,14 @@ impl World {
             }
             Kind::Solana | Kind::Spl => {
                 let shown = self.shown::<SolanaContext>(leg, from, &ContextQuery::new(&terms.network, &[], 50)).await?;
-                let context = wallet_context(&shown, needed, true)?;
+                let context = wallet_context(&shown, needed, false)?;
                 let price = context.priority_fee.map_or(0, |fee| fee.compute_unit_price);
                 Quote { price: Price::One(price.into()), context: format!("{:?}", context.recent_blockhash) }
             }
             Kind::Bitcoin | Kind::Litecoin => {
                 let chain = NamedChain::from_network(&terms.network, &terms.chain).unwrap();
                 let shown = self.shown::<FeeEstimation>(leg, from, &OnBitcoin::new(chain, BLOCKS)).await?;
-                let rate = bitcoin_fees::middle(&shown, true)?.rate();
+                let rate = bitcoin_fees::middle(&shown, false)?.rate();
                 Quote { price: Price::One(bitcoin_fees::per_thousand(rate).to_sat().into()), context: String::new() }
             }
             // What these offer is decided where nodes are connected.

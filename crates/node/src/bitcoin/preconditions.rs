@@ -10,12 +10,13 @@ use countersign_transport::Transport;
 use super::BitcoinChain;
 use crate::error::NodeError;
 use crate::preconditions::End;
+use crate::prepare::Stakes;
 
 impl<T: Transport> BitcoinChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
         if let (Precondition::Payout, Some(payout)) = (item, end.payout) {
             // As the redemption itself will.
-            let rate = higher(self.shown_fee_rate(end.bid.speed, true).await?.rate, self.chain.min_fee_rate());
+            let rate = higher(self.shown_fee_rate(end.bid.speed, Stakes::Secret).await?.rate, self.chain.min_fee_rate());
             check_worth(payout, U256::from(rate.fee(REDEMPTION_VBYTES).map_or(u64::MAX, |fee| fee.to_sat())))?;
         }
         if item == Precondition::NodeVersion && version::least(self.chain).is_some() {

@@ -77,7 +77,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// transaction is built, which shows what it costs. A redemption pays at least what every node relays, because all of them see its secret.
     async fn rate_of(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<(FeeRate, bool), NodeError> {
         let (role, limit) = (recovery.role(), FeeRate::from_whole(bid.policy.bitcoin.fee_rate));
-        let shown = self.shown_fee_rate(bid.speed, bid.makes_public(role)).await?.rate;
+        let shown = self.shown_fee_rate(bid.speed, bid.stakes(role)).await?.rate;
         let asked = if role == Role::Redeem { higher(shown, self.chain.min_fee_rate()) } else { shown };
         let offered = bid.urgency.offer(per_thousand(asked).to_sat().into(), 0, per_thousand(limit).to_sat().into());
         let is_lowered = offered < per_thousand(asked).to_sat().into();

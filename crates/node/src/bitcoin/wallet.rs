@@ -13,6 +13,7 @@ use countersign_transport::Transport;
 use super::BitcoinChain;
 use crate::error::NodeError;
 use crate::nodes::{Nodes, Speed};
+use crate::prepare::Stakes;
 
 /// A fee rate for the next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,25 +124,25 @@ impl<T: Transport> BitcoinChain<'_, T> {
     /// Returns [`NodeError::Refused`] with [`Code::FeeRateTooHigh`] if the rate exceeds the policy, and another [`NodeError`] if too few
     /// endpoints answer.
     pub async fn fee_rate(&self, speed: Speed, policy: &Policy) -> Result<FeeEstimate, NodeError> {
-        let estimate = self.shown_fee_rate(speed, false).await?;
+        let estimate = self.shown_fee_rate(speed, Stakes::Time).await?;
         estimate.rate.check(policy.bitcoin.fee_rate, "/fee_rate")?;
         Ok(estimate)
     }
 
-    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy. For what `makes_public` a secret, of an even
-    /// number of endpoints the higher one of the two in the middle counts.
-    pub(super) async fn shown_fee_rate(&self, speed: Speed, makes_public: bool) -> Result<FeeEstimate, NodeError> {
-        self.estimate(fees::middle(&self.quotes(speed).await?, makes_public))
+    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy, for a transaction of which this depends
+    /// on the rate.
+    pub(super) async fn shown_fee_rate(&self, speed: Speed, stakes: Stakes) -> Result<FeeEstimate, NodeError> {
+        self.estimate(fees::middle(&self.quotes(speed, stakes).await?, stakes.makes_public()))
     }
 
-    async fn quotes(&self, speed: Speed) -> Result<Vec<FeeQuote>, NodeError> {
+    async fn quotes(&self, speed: Speed, stakes: Stakes) -> Result<Vec<FeeQuote>, NodeError> {
         let targets = self.chain.coin.profile().fee_targets;
         let blocks = match speed {
             Speed::Slow => targets.slow,
             Speed::Normal => targets.normal,
             Speed::Fast => targets.fast,
         };
-        self.connection.all_agreed::<FeeEstimation>(&self.on_chain(blocks)).await
+        self.connection.all_agreed::<FeeEstimation>(&self.on_chain(blocks), stakes).await
     }
 
     fn estimate(&self, quote: Option<FeeQuote>) -> Result<FeeEstimate, NodeError> {

@@ -122,7 +122,7 @@ impl<T: Transport> EvmChain<'_, T> {
             Some(tip) => Fees::Eip1559 { max_fee_per_gas: envelope.max_fee_per_gas(), max_priority_fee_per_gas: tip },
             None => Fees::Legacy { gas_price: envelope.max_fee_per_gas() },
         };
-        let now = self.current_fees(sender, bid.speed).await?;
+        let now = self.current_fees(sender, bid.speed, bid.stakes(recovery.terms().role)).await?;
         let at = |fees| TxContext::new(envelope.nonce(), fees).with_chain_id(self.chain_id);
         let calls = at(fees::overdue(fees, now, self.limit(bid.policy)));
         self.affordable(recovery, sender, &[calls, at(now)], bid).await

@@ -17,7 +17,7 @@ use countersign_transport::Transport;
 use super::EvmChain;
 use crate::error::NodeError;
 use crate::nodes::Speed;
-use crate::prepare::Bid;
+use crate::prepare::{Bid, Stakes};
 
 /// How often the nonces are read again before the lowest unmined one is taken to be stuck, and how far apart: a block of Ethereum.
 const MAX_FEE_READS: usize = 3;
@@ -89,7 +89,7 @@ impl<T: Transport> EvmChain<'_, T> {
     /// is tried, and the one of a chain that does not charge data as gas.
     pub(super) async fn recovery_gas(&self, recovery: &Recovery, bid: Bid<'_>) -> Result<Vec<u64>, NodeError> {
         let (htlc, policy) = (recovery.contract(), bid.policy);
-        if bid.makes_public(recovery.terms().role) {
+        if bid.stakes(recovery.terms().role).makes_public() {
             return Ok(vec![gas_limit(policy, self.data_gas(htlc).await?)?]);
         }
         let stated = self.stated_data_gas(htlc).await.unwrap_or_else(|_| vec![USUAL_DATA_GAS]);
@@ -109,7 +109,7 @@ impl<T: Transport> EvmChain<'_, T> {
         if !needs_lower_height(self.chain_id, ChainProfile::of(self.connection.name, self.connection.network)) {
             return Ok(Vec::new());
         }
-        let shown = self.connection.all_agreed::<L1GasEstimation>(&self.on_chain(RedemptionOf(htlc))).await?;
+        let shown = self.connection.all_agreed::<L1GasEstimation>(&self.on_chain(RedemptionOf(htlc)), Stakes::Time).await?;
         Ok(shown.into_iter().map(|L1Gas(gas)| gas).collect())
     }
 
@@ -120,14 +120,15 @@ impl<T: Transport> EvmChain<'_, T> {
     /// cannot pay the higher ones. `is_overdue` is whether a redemption was sent long ago, so that nothing has to be waited for. One that
     /// makes the secret public has the fees of [`fees::revealing_levels`].
     pub(super) async fn redemption_calls(&self, sender: Address, bid: Bid<'_>, is_overdue: bool) -> Result<Vec<TxContext>, NodeError> {
-        let levels = if bid.makes_public(Role::Redeem) { fees::revealing_levels } else { fees::levels };
-        let mut shown = self.shown(sender).await?;
+        let stakes = bid.stakes(Role::Redeem);
+        let levels = if stakes.makes_public() { fees::revealing_levels } else { fees::levels };
+        let mut shown = self.shown(sender, stakes).await?;
         let stuck_at = shown.mined_nonce;
         let mut looks = if is_overdue { 0 } else { MAX_FEE_READS };
         // Transactions that were sent a moment ago, such as those of another order, are given the time to be mined.
         while looks > 0 && shown.has_gap(self.needed()) && shown.mined_nonce == stuck_at {
             self.connection.transport.sleep(FEE_READ_PAUSE).await;
-            shown = self.shown(sender).await?;
+            shown = self.shown(sender, stakes).await?;
             looks = looks.saturating_sub(1);
         }
         let ordinary = shown.fees_by(levels, bid.speed);
@@ -143,7 +144,7 @@ impl<T: Transport> EvmChain<'_, T> {
 
     /// Reads the nonce after the mined transactions.
     pub(super) async fn mined_nonce(&self, sender: Address) -> Result<u64, NodeError> {
-        Ok(self.shown(sender).await?.mined_nonce)
+        Ok(self.shown(sender, Stakes::Time).await?.mined_nonce)
     }
 
     /// Reads the context for signing calls that replace unmined ones. It has the same nonce. The fee cap and the tip are at least 10 %
@@ -155,7 +156,7 @@ impl<T: Transport> EvmChain<'_, T> {
     ///
     /// Returns the same errors as [`EvmChain::calls`].
     pub async fn replacement(&self, sender: Address, calls: &TxContext, speed: Speed, policy: &Policy) -> Result<TxContext, NodeError> {
-        let now = self.current_fees(sender, speed).await?;
+        let now = self.current_fees(sender, speed, Stakes::Time).await?;
         let mut replacement = calls.clone();
         replacement.fees = fees::raised(calls.fees, now);
         fees::check(replacement.fees, self.limit(policy))?;
@@ -192,13 +193,13 @@ impl<T: Transport> EvmChain<'_, T> {
     }
 
     /// Returns the fees of this moment.
-    pub(super) async fn current_fees(&self, sender: Address, speed: Speed) -> Result<Fees, NodeError> {
-        self.shown(sender).await?.fees(speed).ok_or_else(|| self.not_connected())
+    pub(super) async fn current_fees(&self, sender: Address, speed: Speed, stakes: Stakes) -> Result<Fees, NodeError> {
+        self.shown(sender, stakes).await?.fees(speed).ok_or_else(|| self.not_connected())
     }
 
     /// Reads the context for calls that wait for the pending transactions of the sender. The limit is not checked.
     pub(super) async fn next_calls(&self, sender: Address, speed: Speed) -> Result<TxContext, NodeError> {
-        let shown = self.shown(sender).await?;
+        let shown = self.shown(sender, Stakes::Time).await?;
         let Some(nonce) = pending_nonce(&shown.all, self.needed()) else {
             let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let detail = "; they show different pending transactions of the sender".to_owned();
@@ -212,8 +213,8 @@ impl<T: Transport> EvmChain<'_, T> {
         Ok(TxContext::new(nonce, fees.ok_or_else(|| self.not_connected())?).with_chain_id(self.chain_id))
     }
 
-    async fn shown(&self, sender: Address) -> Result<Shown, NodeError> {
-        let all = self.connection.all_agreed::<Context>(&self.on_chain(sender)).await?;
+    async fn shown(&self, sender: Address, stakes: Stakes) -> Result<Shown, NodeError> {
+        let all = self.connection.all_agreed::<Context>(&self.on_chain(sender), stakes).await?;
         let mined_nonce = all.first().map(|one| one.mined_nonce).ok_or_else(|| self.not_connected())?;
         Ok(Shown { all, mined_nonce })
     }

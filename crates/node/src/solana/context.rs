@@ -7,6 +7,7 @@ use countersign_transport::Transport;
 use super::SolanaChain;
 use crate::error::NodeError;
 use crate::nodes::Speed;
+use crate::prepare::Stakes;
 
 impl<T: Transport> SolanaChain<'_, T> {
     /// Reads the context for signing the next transaction: a recent blockhash of a finalized block, the block height up to which it is
@@ -24,20 +25,20 @@ impl<T: Transport> SolanaChain<'_, T> {
     ///
     /// Returns [`NodeError`] if too few endpoints answer, or if they show no such blockhash.
     pub async fn context(&self, written: &[Address], speed: Speed) -> Result<TxContext, NodeError> {
-        self.priced(written, speed, false).await
+        self.priced(written, speed, Stakes::Time).await
     }
 
-    /// Reads the context for a transaction that `makes_public` a secret, or does not.
-    pub(super) async fn priced(&self, written: &[Address], speed: Speed, makes_public: bool) -> Result<TxContext, NodeError> {
+    /// Reads the context for a transaction of which this depends on the price.
+    pub(super) async fn priced(&self, written: &[Address], speed: Speed, stakes: Stakes) -> Result<TxContext, NodeError> {
         let percentile = match speed {
             Speed::Slow => 25,
             Speed::Normal => 50,
             Speed::Fast => 90,
         };
         let query = ContextQuery::new(self.connection.network, written, percentile);
-        let offers = self.connection.all_agreed::<reader::Context>(&query).await?;
+        let offers = self.connection.all_agreed::<reader::Context>(&query, stakes).await?;
         let needed = self.connection.needed();
-        wallet_context(&offers, usize::try_from(needed).unwrap_or(usize::MAX), makes_public).ok_or_else(|| {
+        wallet_context(&offers, usize::try_from(needed).unwrap_or(usize::MAX), stakes.makes_public()).ok_or_else(|| {
             let detail = "; they show no recent blockhash in common".to_owned();
             NodeError::Disagree { agreed: 1, needed, detail }
         })

@@ -10,6 +10,7 @@ use countersign_transport::Transport;
 use super::{SolanaChain, parse};
 use crate::error::NodeError;
 use crate::preconditions::End;
+use crate::prepare::Stakes;
 
 impl<T: Transport> SolanaChain<'_, T> {
     pub(crate) async fn precondition(&self, item: Precondition, end: &End<'_>) -> Result<Vec<&'static str>, NodeError> {
@@ -38,6 +39,6 @@ impl<T: Transport> SolanaChain<'_, T> {
 
     /// Returns the highest fee of a redemption that `payer` sends now, in lamports.
     async fn redemption_fee(&self, payer: Address, end: &End<'_>) -> Result<u64, NodeError> {
-        Ok(max_fee(self.priced(&[payer], end.bid.speed, true).await?.priority_fee, end.bid.policy)?)
+        Ok(max_fee(self.priced(&[payer], end.bid.speed, Stakes::Secret).await?.priority_fee, end.bid.policy)?)
     }
 }

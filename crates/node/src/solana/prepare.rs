@@ -117,8 +117,8 @@ impl<T: Transport> SolanaChain<'_, T> {
         if found.new_token_account.is_some() {
             recovery = recovery.with_token_account();
         }
-        let makes_public = bid.makes_public(recovery.terms().role);
-        let mut context = self.priced(&[payer, recovery.swap_account()], bid.speed, makes_public).await?;
+        let stakes = bid.stakes(recovery.terms().role);
+        let mut context = self.priced(&[payer, recovery.swap_account()], bid.speed, stakes).await?;
         let shown = context.priority_fee.map_or(0, |fee| u128::from(fee.compute_unit_price));
         // No node requires that a replacement pays more.
         let asked = before.map_or(shown, |before| {

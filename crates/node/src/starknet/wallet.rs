@@ -35,9 +35,9 @@ impl<T: Transport> StarknetChain<'_, T> {
             Speed::Fast => 20,
         };
         let sender = Sender { chain_id: self.chain_id, address: sender, calls: calls.map(<[_]>::to_vec) };
-        let costs = self.connection.all_agreed::<Context>(&sender).await?;
-        let role = if sender.calls.is_none() { Role::Redeem } else { Role::Refund };
-        let execution = reader::execution(&sender, &costs.iter().collect::<Vec<_>>(), tenths, bid.makes_public(role))?;
+        let stakes = bid.stakes(if sender.calls.is_none() { Role::Redeem } else { Role::Refund });
+        let costs = self.connection.all_agreed::<Context>(&sender, stakes).await?;
+        let execution = reader::execution(&sender, &costs.iter().collect::<Vec<_>>(), tenths, stakes.makes_public())?;
         match reader::check_fee(&execution, bid.policy) {
             Ok(()) => Ok((execution, false)),
             Err(_) if bid.urgency == Urgency::SecretIsOut => Ok((reader::at_limit(execution, bid.policy), true)),

@@ -21,11 +21,13 @@ pub struct Front {
     body: Body,
     /// The number of requests to each host.
     pub requests: Mutex<BTreeMap<String, usize>>,
+    /// The host that answers after five seconds.
+    pub slow: Option<&'static str>,
 }
 
 impl From<Chain> for Front {
     fn from(chain: Chain) -> Self {
-        Self { chain, body: Box::new(|_, _| None), requests: Mutex::default() }
+        Self { chain, body: Box::new(|_, _| None), requests: Mutex::default(), slow: None }
     }
 }
 
@@ -58,6 +60,9 @@ impl Transport for Front {
     async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let host = request.url.host_str().unwrap().to_owned();
         *self.requests.lock().unwrap().entry(host.clone()).or_default() += 1;
+        if self.slow == Some(&*host) {
+            self.sleep(Duration::from_secs(5)).await;
+        }
         let body = request.body.as_ref().unwrap();
         let (status, body) = match (self.body)(&host, body) {
             Some(answer) => answer.map_err(|kind| TransportError::new(kind, "scripted"))?,

@@ -159,6 +159,24 @@ async fn of_two_endpoints_none_stops_a_redemption_whose_secret_is_out() {
     }
 }
 
+/// Of three endpoints, one is honest and quick, one lies, and one is honest and slow.
+#[tokio::test(start_paused = true)]
+async fn a_slow_endpoint_decides_between_two_once_the_secret_is_out() {
+    let kept = sent(1).await;
+    for stage in [Stage::Urgent, Stage::Replacement] {
+        let honest = bounds(&connected(None, Box::new(|_, _| None)), stage, &kept).await.unwrap();
+        for [liar, slow] in [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]] {
+            let mut block = chain().block(LATEST);
+            RESOURCES.iter().for_each(|resource| block[format!("{resource}_price")]["price_in_fri"] = json!("0x0"));
+            let free = chain()
+                .lying(move |host, method, _| (HOSTS[liar] == host && method == "starknet_getBlockWithTxHashes").then(|| block.clone()));
+            let mut front = Front::from(free);
+            front.slow = Some(HOSTS[slow]);
+            assert_eq!(bounds(&nodes(front, 3), stage, &kept).await.unwrap(), honest, "{stage:?}, {liar}, {slow}");
+        }
+    }
+}
+
 /// What was sent at absurd bounds is signed again at what is paid now, and what cannot be afforded falls back to that.
 #[tokio::test(start_paused = true)]
 async fn raised_bounds_end_at_four_times_the_median() {
