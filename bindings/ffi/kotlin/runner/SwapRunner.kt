@@ -228,7 +228,7 @@ class SwapRunner internal constructor(private val swaps: Swaps, private val stor
             owner.consents(order)
         } catch (error: Throwable) {
             // A question that is given up is interrupted, which is no fault of the owner's.
-            if (id in running && !isClosed) report(error)
+            if (running.containsKey(id) && !isClosed) report(error)
             false
         }
         reply(id, "consent" to isAgreed)
