@@ -83,7 +83,7 @@ fn read_line() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A question without an answer. The cursor is behind it until it is given up.
+/// A question without an answer. Ends its line when it is given up.
 struct Open<'s>(Option<&'s Session>);
 
 impl Drop for Open<'_> {

@@ -17,14 +17,14 @@ pub(crate) struct Bid<'p> {
     pub(crate) urgency: Urgency,
 }
 
-/// What the price of a transaction decides.
+/// What is lost if the price of a transaction is too low.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stakes {
-    /// It is a payment or a refund. Too low a price is raised once it is overdue.
+    /// Time: a payment or a refund is replaced at a higher price once it is overdue.
     Time,
-    /// It shows a secret that nobody else knows yet. Whoever has seen one that is never mined has the secret.
+    /// The secret: a redemption that is never mined shows it to everybody who has received it.
     Secret,
-    /// Its secret is out already, so it has to be mined in time. Some seconds are less than a price that one endpoint has chosen.
+    /// The funds: the secret is out, so the redemption must be mined in time. It may take some seconds longer to read a better price.
     Funds,
 }
 

@@ -83,8 +83,7 @@ pub async fn gather_all<R: Drive<Observation: Agree>>(
 }
 
 /// Does the same for the [middle](countersign_core::reader::median) of what they show, as of a price that must not be a liar's. While an even
-/// number of endpoints agree, it waits for the others for their whole time: two have no middle, so that beside one quick honest endpoint, a
-/// quick one that lies would decide.
+/// number of endpoints agree, it waits for the others until their time limit: of two prices, a dishonest endpoint could choose the lower one.
 ///
 /// # Errors
 ///

@@ -129,8 +129,7 @@ impl<T: Transport> BitcoinChain<'_, T> {
         Ok(estimate)
     }
 
-    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy, for a transaction of which this depends
-    /// on the rate.
+    /// Estimates the fee rate as [`BitcoinChain::fee_rate`] does, even if it exceeds the policy, for a transaction with these stakes.
     pub(super) async fn shown_fee_rate(&self, speed: Speed, stakes: Stakes) -> Result<FeeEstimate, NodeError> {
         self.estimate(fees::middle(&self.quotes(speed, stakes).await?, stakes.makes_public()))
     }

@@ -28,7 +28,7 @@ impl<T: Transport> SolanaChain<'_, T> {
         self.priced(written, speed, Stakes::Time).await
     }
 
-    /// Reads the context for a transaction of which this depends on the price.
+    /// Reads the context for a transaction with these stakes.
     pub(super) async fn priced(&self, written: &[Address], speed: Speed, stakes: Stakes) -> Result<TxContext, NodeError> {
         let percentile = match speed {
             Speed::Slow => 25,
